@@ -67,6 +67,8 @@ func (b *base) remedy(id string, err error) string {
 			"To replace a role that has the association, do without lifecycle { create_before_destroy = true }: the old role's association goes first. Otherwise give the daemon another service_account."
 	case errors.Is(err, ErrNoAccessEntries):
 		return "Change the cluster's authentication mode to API_AND_CONFIG_MAP or API (aws eks update-cluster-config --name CLUSTER --access-config authenticationMode=API_AND_CONFIG_MAP), then apply again."
+	case errors.Is(err, ErrTwice):
+		return "The object stays as it is. Remove one of the two resources from the configuration, or give it another name."
 	case errors.Is(err, aws.ErrReplaced), errors.Is(err, ErrOtherObject):
 		return b.otherInPlace(id)
 	case errors.Is(err, aws.ErrConflict), errors.Is(err, kube.ErrExists):

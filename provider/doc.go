@@ -10,7 +10,8 @@
 //   - A plan needs no network. It computes names, ARNs whose account is known,
 //     policy documents and manifests. Live checks are made only if AWS answers.
 //   - The private state of a resource notes what the resource has made or
-//     imported, with an identity (made.go). Nothing else is changed or deleted.
+//     imported, with an identity (made.go). Nothing else is changed or deleted, but what
+//     an apply that was killed has left (cut_off.go).
 //   - A create that fails removes what it made and leaves no state. A create
 //     whose wait runs out ends with a warning, and the next apply continues to
 //     wait (ready.go).

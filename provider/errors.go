@@ -80,6 +80,10 @@ var ErrOldCluster = errors.New("the object was in the old cluster")
 // ErrProtected says that a rename would delete a pool with deletion_protection.
 var ErrProtected = errors.New("deletion_protection is true")
 
+// ErrTwice says that two resources of one configuration manage the same object. The text
+// follows the object.
+var ErrTwice = errors.New("another resource of this configuration manages it")
+
 // ErrOtherObject says that the Kubernetes object of that name is not the one
 // that this configuration made. The text follows the object's name.
 var ErrOtherObject = errors.New("was not created by this configuration")

@@ -107,7 +107,8 @@ func (f *frame[M, C]) timeoutsAttribute(ctx context.Context) schema.Attribute {
 }
 
 // Create makes the object. If that fails, it removes what it has made, so that no
-// state is left: Terraform would replace an object whose creation failed.
+// state is left: Terraform would replace an object whose creation failed. What it has taken
+// up stays; see cut_off.go.
 func (f *frame[M, C]) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	plan, ok := get[M](ctx, req.Plan, &resp.Diagnostics)
 	if !ok {
@@ -121,9 +122,15 @@ func (f *frame[M, C]) Create(ctx context.Context, req resource.CreateRequest, re
 		j.client = client
 		err = f.life.create(ctx, j, &plan)
 	}
+	if err == nil {
+		err = f.session.claims.claim(j.own)
+	}
 	out := outcome{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}
 	if err != nil {
 		f.fail(&resp.Diagnostics, verbCreate, plan, err)
+		if j.own.leaveTakenUp(&resp.Diagnostics) || errors.Is(err, ErrTwice) {
+			return
+		}
 		f.undo(ctx, &resp.Diagnostics, plan, j.own, func(ctx context.Context) error {
 			j.client = f.late(client)
 			return f.undoCreate(ctx, j, plan)
@@ -201,6 +208,7 @@ func (f *frame[M, C]) Delete(ctx context.Context, req resource.DeleteRequest, re
 	defer cancel()
 	j, err := f.mine(ctx, req.Private, &resp.Diagnostics)
 	if err == nil {
+		f.session.claims.spare(j.own, &resp.Diagnostics)
 		err = f.life.remove(ctx, j, state)
 	} else {
 		err = f.afterCluster(ctx, state, err)

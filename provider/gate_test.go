@@ -22,7 +22,14 @@ const (
 	unanswered fault = "unanswered" // no repetition is answered either
 	// The call is carried out. Before the answer comes, the user interrupts Terraform.
 	interrupted fault = "interrupted"
+	// The provider is killed: no later call of it reaches the service, and what it knows is
+	// lost. The call itself comes too late, or is carried out.
+	killedBefore fault = "killed before"
+	killedAfter  fault = "killed after"
 )
+
+// kills tells whether the fault ends the provider.
+func (f fault) kills() bool { return f == killedBefore || f == killedAfter }
 
 // gate stands between the provider and the services that it calls. It numbers the calls
 // from 1, and lets one of them fail. A call and its repetitions are one call.
@@ -34,14 +41,17 @@ type gate struct {
 	refuse func(w http.ResponseWriter, r *http.Request, name string, f fault)
 	// deaf tells whether the client does not give the call up when it is interrupted.
 	deaf func(name string) bool
+	// counts tells which calls are numbered; nil: all. How often a wait reads depends on time.
+	counts func(name string) bool
 
 	mu    sync.Mutex
 	last  string
 	names []string
 	n     int // the call that fails; 0: none
 	fault fault
-	stop  func() // interrupts the provider
+	stop  func() // interrupts or kills the provider
 	hits  int
+	dead  bool // the provider was killed
 }
 
 // start serves the gate on a port of its own until the test ends, and returns its URL.
@@ -56,14 +66,14 @@ func (g *gate) start(t *testing.T) string {
 func (g *gate) watch(n int, f fault, stop func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.last, g.names, g.n, g.fault, g.stop, g.hits = "", nil, n, f, stop, 0
+	g.last, g.names, g.n, g.fault, g.stop, g.hits, g.dead = "", nil, n, f, stop, 0, false
 }
 
 // open ends the watch. It returns the names of the calls, and whether the fault has hit.
 func (g *gate) open() (names []string, hit bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.n = 0
+	g.n, g.dead = 0, false
 	return g.names, g.hits > 0
 }
 
@@ -73,13 +83,19 @@ func (g *gate) number(r *http.Request, body []byte) (name string, f fault, hit i
 	id, name := g.identify(r, body)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if id != g.last {
-		g.last, g.names = id, append(g.names, name)
+	counts := g.counts == nil || g.counts(name)
+	if id != g.last && counts {
+		g.names = append(g.names, name)
 	}
-	if g.n == 0 || len(g.names) != g.n {
+	g.last = id
+	if g.dead {
+		return name, killedBefore, 0, nil
+	}
+	if g.n == 0 || len(g.names) != g.n || !counts {
 		return name, "", 0, nil
 	}
 	g.hits++
+	g.dead = g.fault.kills()
 	return name, g.fault, g.hits, g.stop
 }
 
@@ -101,6 +117,14 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case f == lost, f == unanswered:
 		g.service.ServeHTTP(httptest.NewRecorder(), received(context.WithoutCancel(r.Context())))
 		panic(http.ErrAbortHandler)
+	case f.kills():
+		if f == killedAfter {
+			g.service.ServeHTTP(httptest.NewRecorder(), received(context.WithoutCancel(r.Context())))
+		}
+		if stop != nil {
+			stop()
+		}
+		g.refuse(w, received(r.Context()), name, denied) // so that a provider in the test's process ends at once
 	case f == interrupted && g.deaf(name):
 		stop()
 		g.service.ServeHTTP(w, received(r.Context()))

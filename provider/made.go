@@ -56,6 +56,7 @@ func readMade(ctx context.Context, private privateReader, diags *diag.Diagnostic
 
 // write writes m to the private state.
 func (m made) write(ctx context.Context, private privateWriter, diags *diag.Diagnostics) {
+	m.warnTakenUp(diags)
 	data, err := json.Marshal(m)
 	if err != nil {
 		diags.AddError("Cannot write the private state", err.Error())

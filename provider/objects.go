@@ -83,18 +83,19 @@ func specInto(obj *unstructured.Unstructured, spec any) error {
 }
 
 // createObject creates an object that must not exist yet. If an object of that
-// name is being deleted, createObject waits until it is gone. It also waits until
-// the definition is served: daemon, node classes and node pools can be in one apply.
+// name is being deleted, createObject waits until it is gone. What an apply that was cut
+// off has left is taken up. It also waits until the definition is served: daemon, node classes and node pools can be in one apply.
 func (c *cluster) createObject(ctx context.Context, ref kube.Ref, spec any, own made) error {
 	obj, err := manifest(ref, spec, own)
 	if err != nil {
 		return err
 	}
-	return c.createNew(ctx, obj, own)
+	return c.createNew(ctx, obj, own, cutOff)
 }
 
-// createNew is createObject for a manifest.
-func (c *cluster) createNew(ctx context.Context, obj *unstructured.Unstructured, own made) error {
+// createNew is createObject for a manifest. left tells whether an existing object is one that
+// an apply which was cut off has left: it is taken up.
+func (c *cluster) createNew(ctx context.Context, obj *unstructured.Unstructured, own made, left func(obj, live *unstructured.Unstructured) (bool, error)) error {
 	ref := kube.RefOf(obj)
 	existing, err := c.Get(ctx, ref)
 	switch {
@@ -102,7 +103,11 @@ func (c *cluster) createNew(ctx context.Context, obj *unstructured.Unstructured,
 	case err != nil:
 		return err
 	case existing.GetDeletionTimestamp() == nil:
-		return fmt.Errorf("%s %w", ref, kube.ErrExists)
+		if ours, err := left(obj, existing); err != nil || !ours {
+			return cmp.Or(err, fmt.Errorf("%s %w", ref, kube.ErrExists))
+		}
+		own.takeUp(ref.Key(), string(existing.GetUID()), ref.String())
+		return c.declare(ctx, obj, own)
 	default:
 		if err := c.WaitGone(ctx, ref, existing.GetUID(), nil); err != nil {
 			return err

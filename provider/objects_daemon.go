@@ -66,9 +66,9 @@ func (c *cluster) foreign(ctx context.Context, objects []*unstructured.Unstructu
 	if err := c.allReadable(ctx, objects, adopting); err != nil {
 		return nil, err
 	}
-	theirs := map[string]*unstructured.Unstructured{}
+	theirs, left := map[string]*unstructured.Unstructured{}, c.findLeft(ctx, objects, own)
 	for _, obj := range objects {
-		found, err := c.madeByOthers(ctx, obj, own, adopting)
+		found, err := c.madeByOthers(ctx, obj, own, adopting, left)
 		if err != nil {
 			return nil, err
 		}
@@ -82,8 +82,9 @@ func (c *cluster) foreign(ctx context.Context, objects []*unstructured.Unstructu
 // namespace can always be used, a Deployment never: it is another installation. An object
 // that cannot be used gives ErrExists, or ErrOtherObject if it has replaced ours. If
 // adopting is set, a definition can be used if nothing is lost when it gets our content. If
-// the object is being deleted, madeByOthers waits until it is gone.
-func (c *cluster) madeByOthers(ctx context.Context, obj *unstructured.Unstructured, own made, adopting bool) (*unstructured.Unstructured, error) {
+// the object is being deleted, madeByOthers waits until it is gone. What left notes as left by
+// an apply that was cut off is ours.
+func (c *cluster) madeByOthers(ctx context.Context, obj *unstructured.Unstructured, own made, adopting bool, left func(obj, live *unstructured.Unstructured) (bool, error)) (*unstructured.Unstructured, error) {
 	ref := kube.RefOf(obj)
 	live, err := c.Get(ctx, ref)
 	if err == nil && live.GetDeletionTimestamp() != nil {
@@ -98,6 +99,9 @@ func (c *cluster) madeByOthers(ctx context.Context, obj *unstructured.Unstructur
 		delete(own, adoptedPrefix+ref.Key())
 		return nil, nil //nolint:nilnil // nothing is an answer
 	case err != nil, own.is(ref.Key(), string(live.GetUID())):
+		return nil, err
+	}
+	if ours, err := left(obj, live); err != nil || ours {
 		return nil, err
 	}
 	refusal := kube.ErrExists

@@ -105,7 +105,7 @@ func (m *controllerRoleModel) create(ctx context.Context, client *aws.Clients, o
 		m.Policies, m.PolicyARNs = mapValue(done), m.policyARNs(client.Region(), done)
 	}
 	m.TrustPolicy = types.StringValue(m.trust(client.Region()))
-	if err := m.createRole(ctx, client, slices.Sorted(maps.Keys(documents)), own); err != nil {
+	if err := m.createRole(ctx, client, m.role(client.Region(), slices.Sorted(maps.Keys(documents))), own); err != nil {
 		return err
 	}
 	return m.associate(ctx, client, own, nil)
@@ -113,15 +113,10 @@ func (m *controllerRoleModel) create(ctx context.Context, client *aws.Clients, o
 
 func (m *controllerRoleModel) createPolicy(ctx context.Context, client *aws.Clients, want aws.Policy, own made) error {
 	policy, err := client.CreatePolicy(ctx, want)
+	policy, err = finishPolicy(ctx, client, want, policy, err, own)
 	if policy.ID != "" {
 		own[policy.ARN] = policy.ID
 	}
-	return err
-}
-
-func (m *controllerRoleModel) createRole(ctx context.Context, client *aws.Clients, policies []string, own made) error {
-	role, err := client.CreateRole(ctx, m.role(client.Region(), policies))
-	m.made(role, own)
 	return err
 }
 
@@ -175,7 +170,8 @@ func (m *controllerRoleModel) everyDocument(region string) map[string]string {
 // policies still exist has no ARN, and the next apply makes it again.
 func (m *controllerRoleModel) refresh(ctx context.Context, client *aws.Clients, found aws.Role, own made, recorded bool) error {
 	m.found(found)
-	if m.NodeRoleARN.IsNull() {
+	imported := m.NodeRoleARN.IsNull()
+	if imported {
 		if err := m.reconstruct(ctx, client, found); err != nil {
 			return err
 		}
@@ -197,8 +193,8 @@ func (m *controllerRoleModel) refresh(ctx context.Context, client *aws.Clients, 
 		policy, err := client.GetPolicy(ctx, arn)
 		attached := slices.Contains(found.ManagedPolicies, arn)
 		// If nothing is recorded yet, a policy is ours that the state knows or that is
-		// attached to an imported role.
-		if _, known := m.Policies.Elements()[name]; err == nil && !recorded && (known || attached) {
+		// attached to an imported role, or has the name that a policy of it must have.
+		if _, known := m.Policies.Elements()[name]; err == nil && !recorded && (known || attached || imported) {
 			own[arn] = policy.ID
 		}
 		switch {
@@ -281,7 +277,7 @@ func (m *controllerRoleModel) updateRole(ctx context.Context, client *aws.Client
 		err = m.change(ctx, client, prior.role(client.Region(), before), m.role(client.Region(), after), own)
 	}
 	if errors.Is(err, aws.ErrNotFound) {
-		err = m.createRole(ctx, client, after, own)
+		err = m.createRole(ctx, client, m.role(client.Region(), after), own)
 	}
 	return err
 }

@@ -3,12 +3,15 @@ package provider
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 )
 
 // statement is the part of a policy statement that an import reads. In IAM's
@@ -48,11 +51,30 @@ func statements(document string) ([]statement, error) {
 	return policy.Statement, nil
 }
 
+// namesakes are the ARNs of the policies that the role's name and the region stand for,
+// whether or not they exist and are attached: an apply that was cut off leaves some of them.
+func (m *controllerRoleModel) namesakes(region string, found aws.Role) []string {
+	partition, account := partitionAndAccount(found.ARN)
+	var arns []string
+	for _, policy := range awsspec.ControllerPolicies(awsspec.ControllerPolicyInput{
+		Partition: partition, Region: region, Account: account, Cluster: m.ClusterName.ValueString(), Role: found.Name,
+		QueueARN: "arn", // of any queue: with one, there is a policy for it
+	}) {
+		arns = append(arns, fmt.Sprintf("arn:%s:iam::%s:policy%s%s", partition, account, found.Path, policy.Name))
+	}
+	return arns
+}
+
 // reconstruct fills an imported model with the values from which the role's
-// policies and trust policy were made.
+// policies and trust policy were made. The policies are those that are attached, and those
+// that have the names.
 func (m *controllerRoleModel) reconstruct(ctx context.Context, client *aws.Clients, found aws.Role) error {
-	for _, arn := range found.ManagedPolicies {
+	named := m.namesakes(client.Region(), found)
+	for _, arn := range slices.Concat(found.ManagedPolicies, without(named, found.ManagedPolicies)) {
 		policy, err := client.GetPolicy(ctx, arn)
+		if errors.Is(err, aws.ErrNotFound) && slices.Contains(named, arn) {
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -90,7 +112,7 @@ func (m *controllerRoleModel) reconstruct(ctx context.Context, client *aws.Clien
 		}
 	}
 	if m.NodeRoleARN.IsNull() {
-		return fmt.Errorf("role %q has no policy that allows iam:PassRole on a node role: import a role that karpenter_controller_role created", found.Name)
+		return fmt.Errorf("role %q has no policy that allows iam:PassRole on a node role, and the policy %s, from which node_role_arn is read, does not exist: import a role that karpenter_controller_role created", found.Name, named[0])
 	}
 	return nil
 }

@@ -139,6 +139,9 @@ func (m *controllerRoleModel) associate(ctx context.Context, client *aws.Clients
 	if errors.Is(err, aws.ErrNotFound) {
 		var a aws.PodAssociation
 		a, err = client.CreatePodAssociation(ctx, want)
+		a, err = aws.Finish(a, err, func() (aws.PodAssociation, error) { return client.FinishPodAssociation(ctx, want) }, func(left aws.PodAssociation) {
+			own.takeUp(key, left.ID, fmt.Sprintf("Pod Identity association of service account %q", want.Namespace+"/"+want.ServiceAccount))
+		})
 		if a.ID != "" {
 			own[key] = a.ID
 			m.associated(a)

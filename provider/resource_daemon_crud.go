@@ -2,8 +2,10 @@ package provider
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -103,8 +105,20 @@ func (r *daemon) remove(ctx context.Context, j job[*cluster], state daemonModel)
 	if err != nil {
 		return err
 	}
+	objects, err := state.objects(ctx)
+	if err != nil {
+		return err
+	}
+	used, err := j.client.usedOfOthers(ctx, objects, j.own)
+	if err != nil {
+		return err
+	}
 	if err := j.client.remove(ctx, state, j.own, j.diags); err != nil {
 		return err
+	}
+	if len(used) > 0 {
+		j.diags.AddWarning("Objects of others were not deleted", fmt.Sprintf(
+			"karpenter_daemon %q: the daemon used %s, which this configuration did not create. What of these still exists was not deleted. Delete it yourself if nobody needs it.", importID(state), strings.Join(used, ", ")))
 	}
 	j.own.warnAdopted(j.diags)
 	return nil

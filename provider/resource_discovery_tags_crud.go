@@ -60,7 +60,14 @@ func (r *discoveryTags) update(ctx context.Context, j job[*aws.Clients], plan *d
 // tag that existed before, or that somebody has changed, stays.
 func (r *discoveryTags) remove(ctx context.Context, j job[*aws.Clients], state discoveryTagsModel) error {
 	key, value := state.tag()
-	return j.own.takeOff(ctx, j.client, key, value, slices.Sorted(maps.Keys(j.own)))
+	used := without(state.resourceIDs(ctx, j.diags), slices.Collect(maps.Keys(j.own)))
+	if err := j.own.takeOff(ctx, j.client, key, value, slices.Sorted(maps.Keys(j.own))); err != nil || len(used) == 0 {
+		return err
+	}
+	slices.Sort(used)
+	j.diags.AddWarning("Tags of others were not removed", fmt.Sprintf(
+		"karpenter_%s %q: %s had the tag %s before this resource, or have it from somebody else since. The tag stays there. Remove it yourself if nobody needs it.", r.kind, importID(state), strings.Join(used, ", "), key))
+	return nil
 }
 
 // putTag adds the tag where it is missing, and notes the tags that it adds. A tag

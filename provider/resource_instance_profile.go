@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -87,6 +88,10 @@ const madeProfile = "profile"
 // create makes the profile with its role.
 func (r *instanceProfile) create(ctx context.Context, j job[*aws.Clients], plan *instanceProfileModel) error {
 	profile, err := j.client.CreateInstanceProfile(ctx, plan.wanted())
+	profile, err = aws.Finish(profile, err, func() (aws.InstanceProfile, error) { return j.client.FinishInstanceProfile(ctx, plan.wanted()) },
+		func(p aws.InstanceProfile) {
+			j.own.takeUp(madeProfile, p.ID, fmt.Sprintf("instance profile %q", p.Name))
+		})
 	if profile.ID != "" {
 		plan.ARN, plan.UniqueID, j.own[madeProfile] = types.StringValue(profile.ARN), types.StringValue(profile.ID), profile.ID
 	}

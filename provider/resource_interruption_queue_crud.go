@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -97,6 +98,8 @@ func (m *interruptionQueueModel) createQueue(ctx context.Context, client *aws.Cl
 		atOnce = awsspec.QueuePolicy(awsspec.QueueARN(partition, client.Region(), who.Account, m.Name.ValueString()), partition)
 	}
 	queue, err := client.CreateQueue(ctx, m.queue(atOnce))
+	queue, err = aws.Finish(queue, err, func() (aws.Queue, error) { return client.FinishQueue(ctx, m.queue(atOnce)) },
+		func(q aws.Queue) { own.takeUp(madeQueue, q.ID, fmt.Sprintf("queue %q", q.Name)) })
 	m.URL, m.ARN = stringOrNull(queue.URL), stringOrNull(queue.ARN)
 	if queue.ID != "" {
 		own[madeQueue] = queue.ID
@@ -130,7 +133,10 @@ func (m *interruptionQueueModel) mendRules(ctx context.Context, client *aws.Clie
 		if errors.Is(err, aws.ErrNotFound) {
 			rule.ID = rand.Text()
 			var created aws.Rule
-			if created, err = client.CreateRule(ctx, rule); created.ID != "" {
+			created, err = client.CreateRule(ctx, rule)
+			created, err = aws.Finish(created, err, func() (aws.Rule, error) { return client.FinishRule(ctx, rule) },
+				func(left aws.Rule) { own.takeUp(name, left.ID, fmt.Sprintf("event rule %q", left.Name)) })
+			if created.ID != "" {
 				own[name] = created.ID
 			}
 		}

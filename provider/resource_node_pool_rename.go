@@ -133,7 +133,8 @@ func (c *cluster) succeed(ctx context.Context, ref kube.Ref, spec any, uid strin
 	if err == nil && live.GetDeletionTimestamp() == nil && own.is(ref.Key(), string(live.GetUID())) {
 		return c.declare(ctx, obj, own)
 	}
-	return c.createNew(ctx, obj, own)
+	// The label tells what an update that was cut off has made: no other pool is taken up.
+	return c.createNew(ctx, obj, own, func(_, _ *unstructured.Unstructured) (bool, error) { return false, nil })
 }
 
 // findSuccessors notes in own the pools that were created to take the place of the

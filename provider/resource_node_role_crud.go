@@ -115,12 +115,6 @@ func (m *nodeRoleModel) takesEntries(ctx context.Context, client *aws.Clients) e
 	return nil
 }
 
-func (m *nodeRoleModel) createRole(ctx context.Context, client *aws.Clients, want aws.Role, own made) error {
-	role, err := client.CreateRole(ctx, want)
-	m.made(role, own)
-	return err
-}
-
 // letIn makes the access entry, if one is wanted. An access entry that exists already is somebody
 // else's. It would not work for a new role: EKS binds an access entry to the unique
 // id of its role. ErrOtherAccessEntry.
@@ -129,6 +123,7 @@ func (m *nodeRoleModel) letIn(ctx context.Context, client *aws.Clients, own made
 		return nil
 	}
 	entry, err := client.CreateAccessEntry(ctx, m.accessEntry())
+	entry, err = m.finishEntry(ctx, client, entry, err, own)
 	if errors.Is(err, aws.ErrConflict) {
 		return fmt.Errorf("%w: %w", ErrOtherAccessEntry, err)
 	}

@@ -140,6 +140,10 @@ func (r *spotRole) update(context.Context, job[*aws.Clients], *spotRoleModel, sp
 // remove deletes the role if that is asked for, and only if it was made or imported.
 func (r *spotRole) remove(ctx context.Context, j job[*aws.Clients], state spotRoleModel) error {
 	id := j.own[madeRole]
+	if id == "" && j.own[adoptedRole] != "" && state.DeleteOnDestroy.ValueBool() {
+		j.diags.AddWarning("The service-linked role was not deleted", fmt.Sprintf(
+			"karpenter_%s %q: the role was there before this resource, which deletes only a role that it created or imported. If no cluster of the account needs spot instances, delete it (aws iam delete-service-linked-role).", r.kind, importID(state)))
+	}
 	if id == "" || !state.DeleteOnDestroy.ValueBool() {
 		return nil
 	}

@@ -26,6 +26,7 @@ type session struct {
 	aws     memo[*aws.Clients]
 	caller  memo[aws.Identity]
 	cluster memo[*cluster]
+	claims  claims
 }
 
 func newSession(version string, image install.Image, pace pace, s settings) *session {

@@ -61,7 +61,7 @@ func awsSweeps() []*sweep {
 			second: object{"name": "ours", "role": secondNodeRole, "tags": two},
 		},
 		{
-			kind: "karpenter_discovery_tags", id: testCluster, setting: setAWS(meddleWithTags), remade: true, faults: faultsInAWS(), writes: writesAWS, denial: denialInAWS,
+			kind: "karpenter_discovery_tags", id: testCluster, unproven: true, setting: setAWS(meddleWithTags), remade: true, faults: faultsInAWS(), writes: writesAWS, denial: denialInAWS,
 			first:  object{"cluster_name": testCluster, "subnet_ids": list{"subnet-ours", "subnet-tagged"}, "security_group_ids": list{"sg-ours"}},
 			second: object{"cluster_name": testCluster, "subnet_ids": list{"subnet-tagged", "subnet-more"}},
 		},
@@ -228,7 +228,7 @@ func writesAWS(call string) bool {
 }
 
 func faultsInAWS() []fault {
-	return []fault{denied, throttled, conflict, lost, unanswered, interrupted}
+	return []fault{denied, throttled, conflict, lost, unanswered, interrupted, killedBefore, killedAfter}
 }
 
 // denialInAWS is what a service says of a call that it denies.

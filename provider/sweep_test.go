@@ -55,10 +55,13 @@ type sweep struct {
 	// was made is gone.
 	remade bool
 	faults []fault
-	turns  bool                     // see faultsOf; with SWEEP=all in the environment each call gets each fault
-	once   bool                     // without the operation back
-	writes func(call string) bool   // whether a call can meet another writer
-	denial func(call string) string // what the error says of a call that was denied
+	turns  bool // see faultsOf; with SWEEP=all in the environment each call gets each fault
+	once   bool // without the operation back
+	// unproven tells that what a killed run has made cannot be told from what others have: it
+	// is used as it is, and the destroy leaves it and names it.
+	unproven bool
+	writes   func(call string) bool   // whether a call can meet another writer
+	denial   func(call string) string // what the error says of a call that was denied
 }
 
 // operation is one thing that Terraform does with a resource.
@@ -120,8 +123,8 @@ func (s *sweep) faultsOf(i int, call string) []fault {
 	var without, with []fault
 	for _, f := range s.faults {
 		switch {
-		case f == conflict && !s.writes(call):
-		case f == denied, f == throttled, f == conflict:
+		case f == conflict && !s.writes(call), f == killedAfter && !s.writes(call):
+		case f == killedBefore, f == denied, f == throttled, f == conflict:
 			without = append(without, f)
 		default:
 			with = append(with, f)
@@ -144,14 +147,16 @@ type player struct {
 	initial map[string]wire.Thing // what somebody else has
 	start   map[string]wire.Thing // what the services hold before the operation
 	restore func()                // brings that back; nil: see scene
+	second  object                // what an apply changes after a creation that was killed
+	leaves  bool                  // the destroy may leave what it names: see unproven
 }
 
 // begin makes what exists before the operation.
 func (s *sweep) begin(t *testing.T, op operation) *player {
 	t.Helper()
-	p := &player{scene: s.setting(t), t: t, s: s, op: op}
+	p := &player{scene: s.setting(t), t: t, s: s, op: op, second: s.second}
 	if p.resolve != nil {
-		for _, config := range []*object{&p.op.from, &p.op.to} {
+		for _, config := range []*object{&p.op.from, &p.op.to, &p.second} {
 			if *config != nil {
 				*config = p.resolve(*config)
 			}
@@ -238,7 +243,15 @@ func (p *player) record() (calls []string, target map[string]wire.Thing) {
 // finish destroys the resource, and fails if anything is left.
 func (p *player) finish() {
 	p.t.Helper()
-	wantNoError(p.t, p.i.destroy())
+	diags := p.i.destroy()
+	wantNoError(p.t, diags)
+	if p.leaves {
+		p.theirs(p.look())
+		if d := cmp.Diff(p.initial, p.look()); d != "" && !warns(diags, "stays") {
+			p.t.Errorf("nothing says what the destroy has left: %s", d)
+		}
+		return
+	}
 	if d := cmp.Diff(p.initial, p.look()); d != "" {
 		p.t.Errorf("after the destroy there is not what was there before: %s", d)
 	}
@@ -247,13 +260,17 @@ func (p *player) finish() {
 // play lets call n of the operation fail, and goes on. Many cases end in the same
 // situation: from there it goes on once.
 func (p *player) play(n int, call string, f fault, target map[string]wire.Thing, seen map[string]bool) {
-	before := p.i.state
+	before, begun := p.i.state, *p.i
 	diags, _, hit := p.do(n, f)
 	if !hit {
 		p.t.Fatalf("the fault did not hit: there was no call %d", n)
 	}
 	now := p.look()
 	p.theirs(now)
+	if f.kills() {
+		p.killed(begun, now, target, seen)
+		return
+	}
 	p.explained(diags, call, f)
 	failed := hasError(diags)
 	switch {
@@ -274,6 +291,56 @@ func (p *player) play(n int, call string, f fault, target map[string]wire.Thing,
 	seen[situation] = true
 	p.another()
 	p.goOn(failed, now, target)
+}
+
+// killed goes on after the provider was killed. Terraform has what it had before the
+// operation. What a killed creation has made is taken up, with a warning.
+func (p *player) killed(begun instance, now, target map[string]wire.Thing, seen map[string]bool) {
+	p.t.Helper()
+	*p.i, p.leaves = begun, p.s.unproven
+	p.another()
+	situation := p.situation(now, true)
+	if seen[situation] {
+		return
+	}
+	seen[situation] = true
+	if p.op.from != nil || p.op.to == nil {
+		p.goOn(false, now, target)
+		return
+	}
+	diags := p.i.apply(p.op.to)
+	wantNoError(p.t, diags)
+	if differs(p.initial, now) != "" && !p.s.unproven && !warns(diags, "was cut off") {
+		p.t.Errorf("nothing says that the apply has taken up what there was: %s", differs(p.initial, now))
+	}
+	p.i.settled(p.op.to)
+	after := p.look()
+	p.theirs(after)
+	if d := differs(target, after); d != "" {
+		p.t.Errorf("the next apply does not make what an apply without a fault makes: %s", d)
+	}
+	for key, thing := range now {
+		if after[key].Content != "" && firstOf(thing.Identity) != firstOf(after[key].Identity) {
+			p.t.Errorf("%s was replaced", key)
+		}
+	}
+	p.another()
+	wantNoError(p.t, p.i.apply(p.second))
+	p.i.settled(p.second)
+	p.finish()
+}
+
+// firstOf is an identity without the version or second that follows it.
+func firstOf(identity string) string {
+	first, _, _ := strings.Cut(identity, "@")
+	return first
+}
+
+// warns tells whether a warning has the text.
+func warns(diags []*tfprotov6.Diagnostic, text string) bool {
+	return slices.ContainsFunc(diags, func(d *tfprotov6.Diagnostic) bool {
+		return d.Severity == tfprotov6.DiagnosticSeverityWarning && strings.Contains(d.Detail, text)
+	})
 }
 
 // goOn is what Terraform does next.

@@ -187,6 +187,9 @@ func (a *Applier) Create(ctx context.Context, obj *unstructured.Unstructured) (*
 // createMark is the annotation that a new object has until the first Apply.
 const createMark = "karpenterd.sh/create"
 
+// Unfinished tells whether a Create of the object was cut off: nobody has applied it since.
+func Unfinished(obj *unstructured.Unstructured) bool { return obj.GetAnnotations()[createMark] != "" }
+
 // afterFailure reads the object, with a deadline of its own: that of ctx may be over.
 func (a *Applier) afterFailure(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), diagnoseWithin)

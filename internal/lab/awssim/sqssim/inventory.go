@@ -39,6 +39,7 @@ func copyOf(queues map[string]*queue) map[string]*queue {
 	out := make(map[string]*queue, len(queues))
 	for name, q := range queues {
 		c := *q
+		c.changed = make(chan struct{}) // the end of one queue closes its channel
 		c.attributes, c.tags = maps.Clone(q.attributes), maps.Clone(q.tags)
 		out[name] = &c
 	}
