@@ -26,6 +26,7 @@ type session struct {
 	aws     memo[*aws.Clients]
 	caller  memo[aws.Identity]
 	cluster memo[*cluster]
+	trusts  plannedTrusts
 }
 
 func newSession(version string, image install.Image, pace pace, s settings) *session {
@@ -41,6 +42,7 @@ type pace struct {
 	patience    time.Duration // how long the first contact with a cluster may be refused
 	stuck       time.Duration // see stuckAfter
 	forced      time.Duration // see forcedWithin
+	lease       time.Duration // how long a Lease is watched that nobody seems to renew; see leaseExpires
 }
 
 // AWS gives the AWS clients for calls. ErrConfigUnknown while the configuration has
