@@ -52,8 +52,6 @@ func (b *base) remedy(id string, err error) string {
 		return text
 	}
 	switch {
-	case errors.Is(err, ErrConfigUnknown):
-		return "The provider's configuration uses a value that is known only after apply. First apply the resource that gives the value, or create both in one apply."
 	case errors.Is(err, ErrOtherCluster):
 		return "Set shared = true, so that each cluster has its own tag key, or remove the subnet or security group from karpenter_discovery_tags."
 	case errors.Is(err, ErrUnproven):
