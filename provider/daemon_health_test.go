@@ -169,13 +169,14 @@ func TestGoing_ObjectsThatSomebodyDeletesAreSaidInThePlan(t *testing.T) {
 		"CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/nodepools.karpenter.sh",
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := startObjects(t)
 			config := daemonConfig()
 			daemon := c.installed(t, config)
 			c.change(path, going)
 			wantWarning(t, daemon.read(), append(held, name)...)
 			daemon.drifted(config, "objects")
-			wantError(t, daemon.apply(with(config, object{"timeouts": object{"update": "1s"}})), name, "somebody/holds", "finalizers say what holds")
+			wantError(t, daemon.apply(with(config, object{"timeouts": object{"update": "8s"}})), name, "somebody/holds", "finalizers say what holds")
 		})
 	}
 	for kind, tt := range map[string]struct {

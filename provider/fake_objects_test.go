@@ -103,7 +103,7 @@ func (c *fakeObjects) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 func (c *fakeObjects) answer(r *http.Request) (int, object) {
-	if body := discovery(r.URL.Path); body != nil {
+	if body := serviceList(r.URL.Path); body != nil {
 		return http.StatusOK, body
 	}
 	var sent object
@@ -212,8 +212,8 @@ func (c *fakeObjects) list(r *http.Request) object {
 	return object{"apiVersion": "v1", "kind": kind + "List", "metadata": object{}, "items": items}
 }
 
-// discovery answers what clients ask before anything else; nil for other paths.
-func discovery(path string) object {
+// serviceList answers what clients ask before anything else; nil for other paths.
+func serviceList(path string) object {
 	switch path {
 	case "/version":
 		return object{"major": "1", "minor": "34", "gitVersion": "v1.34.1"}
