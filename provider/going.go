@@ -34,14 +34,13 @@ func goingError(live *unstructured.Unstructured, more ...string) error {
 	return fmt.Errorf("%s %w since %s%s", kube.RefOf(live), ErrGoing, at.UTC().Format(time.RFC3339), by)
 }
 
-// warnGoing adds a warning if somebody is deleting the object, and tells whether. next says
-// what the next apply does.
-func (b *base) warnGoing(diags *diag.Diagnostics, m identified, live *unstructured.Unstructured, next string, more ...string) bool {
+// warnGoing adds a warning if somebody is deleting the object. next says what the next apply
+// does.
+func (b *base) warnGoing(diags *diag.Diagnostics, m identified, live *unstructured.Unstructured, next string, more ...string) {
 	err := goingError(live, more...)
 	if err == nil {
-		return false
+		return
 	}
 	diags.AddWarning(fmt.Sprintf("%s is being deleted", live.GetKind()), fmt.Sprintf(
 		"karpenter_%s %q: %v.\n\nKubernetes cannot take a deletion back. %s", b.kind, importID(m), err, next))
-	return true
 }
