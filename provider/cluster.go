@@ -89,13 +89,16 @@ func (c *cluster) firstContact(ctx context.Context, read func(context.Context) (
 }
 
 // clusterOf gives the cluster's API if the cluster is the one in own. If own has
-// no cluster yet, clusterOf notes this one. Nothing else is read before. ErrWrongCluster,
-// or ErrOldCluster if the configuration has accept_new_cluster.
+// no cluster yet, clusterOf notes this one. Nothing else is read before. ErrWrongCluster or
+// ErrClusterGone, or ErrOldCluster if the configuration has accept_new_cluster.
 func (b *base) clusterOf(ctx context.Context, own made) (*cluster, error) {
 	known, has := own[madeCluster]
 	c, err := b.session.Cluster(ctx)
 	if has && b.session.acceptNewCluster && errors.Is(err, aws.ErrNotFound) {
 		return nil, fmt.Errorf("%w: %w", ErrOldCluster, err) // its successor does not exist yet
+	}
+	if has && errors.Is(err, aws.ErrNotFound) {
+		return nil, fmt.Errorf("%w: %w", ErrClusterGone, err)
 	}
 	if err != nil {
 		return nil, err

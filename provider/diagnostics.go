@@ -3,6 +3,7 @@ package provider
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -47,12 +48,10 @@ func (b *base) fail(diags *diag.Diagnostics, verb string, m identified, err erro
 
 // remedy says what to do about each kind of error, most specific first.
 func (b *base) remedy(id string, err error) string {
-	if text := cmp.Or(accessRemedy(err), neededRemedy(err)); text != "" {
+	if text := cmp.Or(accessRemedy(err), neededRemedy(err), waitRemedy(err)); text != "" {
 		return text
 	}
 	switch {
-	case errors.Is(err, ErrConfigUnknown):
-		return "The provider's configuration uses a value that is known only after apply. First apply the resource that gives the value, or create both in one apply."
 	case errors.Is(err, ErrOtherCluster):
 		return "Set shared = true, so that each cluster has its own tag key, or remove the subnet or security group from karpenter_discovery_tags."
 	case errors.Is(err, ErrUnproven):
@@ -88,12 +87,12 @@ func (b *base) remedy(id string, err error) string {
 	case errors.Is(err, context.Canceled):
 		return "The operation was interrupted. Apply again: the apply goes on from what there is now."
 	case errors.Is(err, aws.ErrInUse):
-		return "Remove the object that still uses it, then destroy again."
+		return "Remove the object that still uses it, then apply or destroy again."
 	case apierrors.IsUnauthorized(err):
 		return "The API server does not accept the provider's identity. If the provider has eks, check that the cluster has an access entry for the provider's IAM identity (aws eks list-access-entries). If the provider has kubernetes, check its token or client certificate."
 	case apierrors.IsForbidden(err):
 		return "Allow the request for the provider's identity: on EKS check that its access entry has the access policy AmazonEKSClusterAdminPolicy (aws eks list-associated-access-policies), on other clusters with RBAC."
-	case errors.As(err, new(*net.OpError)), errors.As(err, new(x509.UnknownAuthorityError)):
+	case errors.As(err, new(*net.OpError)), errors.As(err, new(*tls.CertificateVerificationError)), errors.As(err, new(x509.UnknownAuthorityError)):
 		return "Check the address and the certificate authority of the API server in the provider's configuration. Check also that the API server can be reached from this machine."
 	case apierrors.IsTooManyRequests(err):
 		return "The API server limits the rate of requests. Apply again in a minute."
@@ -102,7 +101,9 @@ func (b *base) remedy(id string, err error) string {
 	case errors.Is(err, kube.ErrKindNotServed):
 		return "Install the custom resource definitions first: declare a karpenter_daemon, and set daemon = karpenter_daemon.NAME.id in the karpenter_node_class."
 	case errors.Is(err, aws.ErrNotFound):
-		return "Check the name or id, and the provider's region. If the cluster was deleted, its objects are gone: set accept_new_cluster = true in the provider's configuration, and their resources leave the state."
+		return "Check the name, id or ARN that the error says was not found, and the provider's region and account."
+	case errors.Is(err, kube.ErrNotFound):
+		return "The object was deleted in between. Apply again: the next plan creates it anew."
 	case errors.Is(err, context.DeadlineExceeded):
 		return "If the operation only needs more time, raise its limit in the timeouts attribute."
 	}

@@ -77,6 +77,15 @@ var ErrWrongCluster = errors.New("the provider points at another cluster than th
 // as accept_new_cluster says.
 var ErrOldCluster = errors.New("the object was in the old cluster")
 
+// ErrGoing says that somebody is deleting the object. The text follows the object's name.
+var ErrGoing = errors.New("is being deleted")
+
+// ErrStaysNotReady says that an object was not ready for so long that waiting on is useless.
+var ErrStaysNotReady = errors.New("the object stays not ready")
+
+// ErrClusterGone says that the cluster of an object in the state does not exist.
+var ErrClusterGone = errors.New("the cluster of the state does not exist")
+
 // ErrProtected says that a rename would delete a pool with deletion_protection.
 var ErrProtected = errors.New("deletion_protection is true")
 

@@ -12,7 +12,7 @@ func Services() []string { return services() }
 // NewHasty is New with short pauses between tries, for tests in which many calls fail.
 func NewHasty(version, imageDigest string) func() provider.Provider {
 	return func() provider.Provider {
-		return at(pace{backoff: time.Millisecond, propagation: time.Second, qps: 1000, patience: time.Second}, version, imageDigest)
+		return at(pace{backoff: time.Millisecond, propagation: time.Second, qps: 1000, patience: time.Second, lease: 3 * leasePoll}, version, imageDigest)
 	}
 }
 

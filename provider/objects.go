@@ -187,7 +187,8 @@ func (c *cluster) patchSpec(ctx context.Context, ref kube.Ref, uid types.UID, sp
 	return c.merge(ctx, resourceOf(ref), ref.Name, patch)
 }
 
-// stillOurs checks that the live object is the one that was made. ErrOtherObject.
+// stillOurs checks that the live object is the one that was made, and stays. ErrOtherObject,
+// ErrGoing.
 func (c *cluster) stillOurs(ctx context.Context, ref kube.Ref, own made) error {
 	live, err := c.Get(ctx, ref)
 	if err != nil {
@@ -196,7 +197,7 @@ func (c *cluster) stillOurs(ctx context.Context, ref kube.Ref, own made) error {
 	if !own.is(ref.Key(), string(live.GetUID())) {
 		return fmt.Errorf("%s %w", ref, ErrOtherObject)
 	}
-	return nil
+	return goingError(live)
 }
 
 // deleteObject deletes the object that was made and waits until it is gone.
@@ -259,24 +260,32 @@ func exactly(wanted, live any) any {
 }
 
 // waitReady waits until the object's Ready condition is True. It gives up early if
-// Ready stays False.
+// Ready stays False (ErrStaysNotReady), and if somebody deletes the object (ErrGoing).
 func (c *cluster) waitReady(ctx context.Context, ref kube.Ref) error {
 	ctx, giveUp := context.WithCancel(ctx)
 	defer giveUp()
 	ready := kube.ConditionTrue(v1.ConditionReady)
 	var since time.Time
+	var early error
 	_, err := c.Wait(ctx, ref, func(obj *unstructured.Unstructured) (bool, string) {
 		done, missing := ready(obj)
 		switch {
+		case obj.GetDeletionTimestamp() != nil:
+			done, early = false, goingError(obj)
+			giveUp()
 		case done || !readyIsFalse(obj):
 			since = time.Time{}
 		case since.IsZero():
 			since = time.Now()
 		case time.Since(since) > cmp.Or(c.pace.stuck, stuckAfter):
+			early = ErrStaysNotReady
 			giveUp()
 		}
 		return done, missing
 	})
+	if err != nil && early != nil {
+		return fmt.Errorf("%w: %w", early, err)
+	}
 	return err
 }
 

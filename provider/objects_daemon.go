@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/legacy"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/convert"
 )
@@ -34,8 +36,14 @@ func (c *cluster) install(ctx context.Context, objects []*unstructured.Unstructu
 		return err
 	}
 	var defined []kube.Ref
+	var account k8stypes.UID
 	for _, obj := range objects {
 		ref := kube.RefOf(obj)
+		if ref.Kind == deploymentKind {
+			if obj, err = install.BoundTo(obj, account); err != nil {
+				return err
+			}
+		}
 		if ref.Kind == definitionKind {
 			defined = append(defined, ref)
 		} else {
@@ -55,8 +63,18 @@ func (c *cluster) install(ctx context.Context, objects []*unstructured.Unstructu
 		if err != nil {
 			return err
 		}
+		if ref.Kind == serviceAccountKind {
+			account = cmp.Or(uidOf(theirs[ref.Key()]), k8stypes.UID(own[ref.Key()]))
+		}
 	}
 	return nil
+}
+
+func uidOf(obj *unstructured.Unstructured) k8stypes.UID {
+	if obj == nil {
+		return ""
+	}
+	return obj.GetUID()
 }
 
 // foreign gives the live objects that somebody else has made and that can be used as they
@@ -120,7 +138,7 @@ func usable(obj, live *unstructured.Unstructured, refusal error, adopting bool) 
 	ref := kube.RefOf(obj)
 	lacks := lacking(obj, live)
 	switch {
-	case ref.Kind == "Deployment":
+	case ref.Kind == deploymentKind:
 		return fmt.Errorf("%s %w", ref, refusal)
 	case ref.Kind == definitionKind && adopting:
 		return adoptable(obj, live, refusal)
@@ -178,17 +196,18 @@ func changed(applied *unstructured.Unstructured, owned map[string]any) []string 
 
 // liveObjects is the objects attribute as the cluster has it. An object that is
 // gone, or that somebody else has replaced, is missing. The value of a changed
-// object names the changed fields. An object that is gone is deleted from own. If
+// object names the changed fields. going are the objects that are being deleted. An object that is gone is deleted from own. If
 // nothing is recorded yet, the live objects become ours: see record.
-func (m daemonModel) liveObjects(ctx context.Context, c *cluster, own made, recorded bool) (map[string]string, error) {
+func (m daemonModel) liveObjects(ctx context.Context, c *cluster, own made, recorded bool) (live map[string]string, going []*unstructured.Unstructured, err error) {
 	objects, err := m.objects(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	live := map[string]string{}
+	live = map[string]string{}
+	var account k8stypes.UID
 	for _, obj := range objects {
 		ref := kube.RefOf(obj)
-		name, key := ref.String(), ref.Key()
+		key := ref.Key()
 		found, err := c.Get(ctx, ref)
 		if errors.Is(err, kube.ErrNotFound) {
 			delete(own, key)
@@ -199,21 +218,44 @@ func (m daemonModel) liveObjects(ctx context.Context, c *cluster, own made, reco
 			err = own.record(found)
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
+		}
+		if ref.Kind == serviceAccountKind {
+			account = found.GetUID()
 		}
 		if known, ours := own[key]; ours && known != string(found.GetUID()) {
 			continue // the update reports the object that replaced ours
 		}
-		paths, err := drift(obj, found, own, m.AdoptDefinitions.ValueBool())
-		if err != nil {
-			return nil, err
+		if live[ref.String()], err = objectState(obj, found, account, own, m.AdoptDefinitions.ValueBool()); err != nil {
+			return nil, nil, err
 		}
-		live[name] = digest(obj)
-		if len(paths) > 0 {
-			live[name] = "changed: " + strings.Join(paths, ", ")
+		if found.GetDeletionTimestamp() != nil {
+			going = append(going, found)
 		}
 	}
-	return live, nil
+	return live, going, nil
+}
+
+// objectState is the value of an object in the attribute objects. Of another service account, the
+// Deployment is changed: its pods are to be replaced.
+func objectState(obj, found *unstructured.Unstructured, account k8stypes.UID, own made, adopting bool) (string, error) {
+	declared := obj
+	if obj.GetKind() == deploymentKind {
+		var err error
+		if declared, err = install.BoundTo(obj, account); err != nil {
+			return "", err
+		}
+	}
+	paths, err := drift(declared, found, own, adopting)
+	switch {
+	case err != nil:
+		return "", err
+	case found.GetDeletionTimestamp() != nil:
+		return "being deleted", nil
+	case len(paths) > 0:
+		return "changed: " + strings.Join(paths, ", "), nil
+	}
+	return digest(obj), nil
 }
 
 // drift lists the paths at which the object differs from what is declared. Of our
@@ -238,7 +280,7 @@ func (c *cluster) takeBack(ctx context.Context, m daemonModel, own made, diags *
 	definitions := maps.Clone(own)
 	maps.DeleteFunc(definitions, func(key, _ string) bool {
 		ref, _ := kube.ParseKey(key)
-		return ref.Kind == "Deployment"
+		return ref.Kind == deploymentKind
 	})
 	if err := c.nothingLeft(ctx, definitions); err != nil {
 		return err
@@ -297,7 +339,7 @@ func (c *cluster) handedBack(ctx context.Context, deployment kube.Ref) (bool, er
 func (c *cluster) runsOurs(ctx context.Context, own made) (bool, error) {
 	for _, key := range slices.Sorted(maps.Keys(own)) {
 		ref, _ := kube.ParseKey(key)
-		if ref.Kind != "Deployment" {
+		if ref.Kind != deploymentKind {
 			continue
 		}
 		if back, err := c.handedBack(ctx, ref); err != nil || !back {

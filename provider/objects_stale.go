@@ -23,7 +23,10 @@ import (
 // How objects of the daemon go, one by one: at a destroy, and at an update that no longer
 // declares them, as after a new namespace or service account.
 
-const serviceAccountKind = "ServiceAccount"
+const (
+	serviceAccountKind = "ServiceAccount"
+	deploymentKind     = "Deployment"
+)
 
 // staleOf are the objects that were made and are no longer declared, in the order in which
 // they go: a service account when its rights are gone, a namespace at the end.
@@ -46,7 +49,7 @@ func staleOf(objects []*unstructured.Unstructured, own made) []kube.Ref {
 // pods.
 func (c *cluster) haltStale(ctx context.Context, objects []*unstructured.Unstructured, own made) error {
 	for _, ref := range staleOf(objects, own) {
-		if ref.Kind != "Deployment" {
+		if ref.Kind != deploymentKind {
 			continue
 		}
 		uid := k8stypes.UID(own[ref.Key()])

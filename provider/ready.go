@@ -26,7 +26,7 @@ type readyModel struct {
 func (m *readyModel) readiness() *readyModel { return m }
 
 // refresh sets what a read finds. Once ready is true, it stays true until the next
-// change.
+// change, or until the object fails.
 func (m *readyModel) refresh(now bool) {
 	if m.Wait.IsNull() { // imported
 		m.Wait = types.BoolValue(true)
@@ -36,6 +36,14 @@ func (m *readyModel) refresh(now bool) {
 		m.Ready = types.BoolNull()
 	case !m.Ready.ValueBool():
 		m.Ready = types.BoolValue(now)
+	}
+}
+
+// fails sets ready for an object that was ready and does nothing any more: the next apply waits
+// again.
+func (m *readyModel) fails() {
+	if m.Wait.ValueBool() {
+		m.Ready = types.BoolValue(false)
 	}
 }
 

@@ -158,8 +158,11 @@ func (r *controllerRole) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root(name), value)...)
 	}
 	if !req.State.Raw.IsNull() {
-		set("arn", keepOrCreate(prior.ARN))
+		plan.ARN = keepOrCreate(prior.ARN)
+		set("arn", plan.ARN)
 		set("unique_id", keepOrCreate(prior.UniqueID))
+		r.session.trusts.note(plan)
+		r.warnTrust(plan, prior, &resp.Diagnostics)
 	}
 	planned := plan.podPlan(prior)
 	set("oidc_issuer", planned.OIDCIssuer)

@@ -143,7 +143,7 @@ func (r *daemon) attributes(ctx context.Context) map[string]schema.Attribute {
 
 		"needs": needsAttribute(),
 		"wait":  waitAttribute("the Deployment is rolled out"),
-		"ready": readyAttribute("the Deployment was rolled out"),
+		"ready": readyAttribute("the Deployment was rolled out, and a replica is available,"),
 		"id":    schema.StringAttribute{Computed: true, MarkdownDescription: "Namespace and name of the Deployment, for `daemon` of `karpenter_node_class`."},
 		"objects": schema.MapAttribute{
 			Computed: true, ElementType: types.StringType,
@@ -287,6 +287,7 @@ func (r *daemon) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
 			"cluster_name of karpenter_daemon is %q, but eks.cluster_name of the provider is %q. The daemon must run in the cluster for which it launches nodes: set both to the same name.",
 			plan.ClusterName.ValueString(), eks.clusterName))
 	}
+	r.checkTrust(plan, &resp.Diagnostics)
 	if !plan.Namespace.IsUnknown() {
 		set("id", plan.deploymentID())
 		r.identify(ctx, resp.Identity, &resp.Diagnostics, plan)

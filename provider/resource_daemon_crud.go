@@ -34,8 +34,11 @@ func (r *daemon) create(ctx context.Context, j job[*cluster], plan *daemonModel)
 }
 
 func (r *daemon) awaitReady(ctx context.Context, c *cluster, m daemonModel) error {
-	_, err := c.Wait(ctx, deploymentRef(m.Namespace.ValueString()), kube.RolledOut)
-	return err
+	live, err := c.Wait(ctx, deploymentRef(m.Namespace.ValueString()), kube.RolledOut)
+	if err != nil {
+		return err
+	}
+	return goingError(live)
 }
 
 // read compares every object with what was applied.
@@ -45,17 +48,24 @@ func (r *daemon) read(ctx context.Context, j job[*cluster], state *daemonModel) 
 			return true, err
 		}
 	}
-	live, err := state.liveObjects(ctx, j.client, j.own, j.recorded)
+	live, going, err := state.liveObjects(ctx, j.client, j.own, j.recorded)
 	if err != nil || j.own.nothing() {
 		return false, err
 	}
 	state.Objects = mapValue(live)
 	deployment := deploymentRef(state.Namespace.ValueString())
-	rolledOut := false
+	rolledOut, available := false, true
 	if found, err := j.client.Get(ctx, deployment); err == nil && j.own.is(deployment.Key(), string(found.GetUID())) {
 		rolledOut, _ = kube.RolledOut(found)
+		available = r.warnHealth(ctx, j.client, *state, found, j.diags)
 	}
 	state.refresh(rolledOut)
+	if !available {
+		state.fails()
+	}
+	for _, object := range going {
+		r.warnGoing(j.diags, state, object, "The next apply waits until it is gone, and creates it anew.")
+	}
 	return true, nil
 }
 
@@ -129,7 +139,7 @@ func (r *daemon) remove(ctx context.Context, j job[*cluster], state daemonModel)
 func (m made) runsIn(plan daemonModel) []string {
 	namespaces := []string{plan.Namespace.ValueString()}
 	for _, key := range slices.Sorted(maps.Keys(m)) {
-		if ref, isObject := kube.ParseKey(key); isObject && ref.Kind == "Deployment" {
+		if ref, isObject := kube.ParseKey(key); isObject && ref.Kind == deploymentKind {
 			namespaces = append(namespaces, ref.Namespace)
 		}
 	}
@@ -166,6 +176,6 @@ func (r *daemon) prepare(ctx context.Context, c *cluster, plan *daemonModel) ([]
 
 func deploymentRef(namespace string) kube.Ref {
 	return kube.Ref{
-		GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Namespace: namespace, Name: install.DefaultName,
+		GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: deploymentKind}, Namespace: namespace, Name: install.DefaultName,
 	}
 }

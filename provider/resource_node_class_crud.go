@@ -98,6 +98,7 @@ func (r *nodeClass) read(ctx context.Context, j job[*cluster], state *nodeClassM
 	state.NodeClass = convert.NodeClassOf(ctx, spec, state.NodeClass, j.diags)
 	state.tagsModel = r.specTags(state.tagsModel, spec.Tags)
 	state.refresh(isReady(live))
+	r.warnGoing(j.diags, state, live, "While it goes, its node pools launch no nodes, and updates are refused. When it is gone, the next plan creates it anew.")
 	if j.recorded {
 		return true, nil
 	}

@@ -108,6 +108,17 @@ func (r *nodePool) read(ctx context.Context, j job[*cluster], state *nodePoolMod
 	}
 	state.orDefaults()
 	state.refresh(isReady(live))
+	if live.GetDeletionTimestamp() != nil {
+		claims, err := j.client.claimsOf(ctx, live.GetName(), string(live.GetUID()))
+		if err != nil {
+			return true, err
+		}
+		var held []string
+		if len(claims) > 0 {
+			held = append(held, fmt.Sprintf("%d NodeClaims", len(claims)))
+		}
+		r.warnGoing(j.diags, state, live, "Its nodes are drained, no new ones are launched, and updates are refused. When it is gone, the next plan creates it anew.", held...)
+	}
 	if unfinished {
 		state.Ready = types.BoolValue(false)
 	}

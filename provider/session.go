@@ -27,6 +27,7 @@ type session struct {
 	caller  memo[aws.Identity]
 	cluster memo[*cluster]
 	claims  claims
+	trusts  plannedTrusts
 }
 
 func newSession(version string, image install.Image, pace pace, s settings) *session {
@@ -42,6 +43,7 @@ type pace struct {
 	patience    time.Duration // how long the first contact with a cluster may be refused
 	stuck       time.Duration // see stuckAfter
 	forced      time.Duration // see forcedWithin
+	lease       time.Duration // how long a Lease is watched that nobody seems to renew; see leaseExpires
 }
 
 // AWS gives the AWS clients for calls. ErrConfigUnknown while the configuration has

@@ -96,6 +96,8 @@ func (o Options) container() corev1.Container {
 		LivenessProbe:  probe(HealthPath, 5, 10),
 		ReadinessProbe: probe(ReadyPath, 3, 5),
 		Resources:      *o.Resources,
+		// The end of the log is the reason why the daemon ended, where it has written no other.
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		SecurityContext: &corev1.SecurityContext{
 			AllowPrivilegeEscalation: &escalation, ReadOnlyRootFilesystem: yes(), RunAsNonRoot: yes(),
 			Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},

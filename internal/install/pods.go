@@ -14,6 +14,8 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -265,15 +267,36 @@ func (o Options) disruptionBudget() *policyv1.PodDisruptionBudget {
 }
 
 // checksum changes with what pods read only when they are made: the annotations of the
-// service account, by which EKS gives them their role. What else they are made of is in the
+// service account, by which EKS gives them their role. The account itself comes with BoundTo: its UID
+// is not known before it exists. What else they are made of is in the
 // template itself. The catalogue is not in it: the daemon writes it.
 func checksum(account *corev1.ServiceAccount) string {
 	text, err := json.Marshal([]any{account.Name, account.Annotations}) // keys in order
 	if err != nil {
 		return err.Error() // cannot happen: these are strings
 	}
+	return short(text)
+}
+
+func short(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
+}
+
+// BoundTo returns the Deployment with another checksum for each service account of the name, by the
+// UID of the account: the token of a pod is for the account that was there when the pod was made, and the
+// API server accepts no token of a former account.
+func BoundTo(deployment *unstructured.Unstructured, account types.UID) (*unstructured.Unstructured, error) {
+	field := []string{"spec", "template", "metadata", "annotations", ChecksumAnnotation}
+	declared, _, err := unstructured.NestedString(deployment.Object, field...)
+	if err != nil {
+		return nil, fmt.Errorf("daemon deployment read checksum: %w", err)
+	}
+	bound := deployment.DeepCopy()
+	if err := unstructured.SetNestedField(bound.Object, short([]byte(declared+" "+string(account))), field...); err != nil {
+		return nil, fmt.Errorf("daemon deployment write checksum: %w", err)
+	}
+	return bound, nil
 }
 
 // userEnv is the environment that the user adds, sorted by name.

@@ -11,6 +11,8 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 )
@@ -48,6 +50,31 @@ func TestDeployment_ChangesWithWhatPodsReadOnlyWhenTheyAreMade(t *testing.T) {
 	// A label of all objects, or more replicas, replace no pod for the service account's sake.
 	if after := sum(func(o *Options) { o.Labels, o.Replicas = nil, 3 }); after != before {
 		t.Errorf("the checksum is %q without labels, and was %q", after, before)
+	}
+}
+
+// The token of a pod is for the service account that was there when the pod was made.
+func TestBoundTo_ChangesThePodsWithTheirServiceAccount(t *testing.T) {
+	all := objects(t, options())
+	deployment := all[len(all)-1]
+	sum := func(uid types.UID) string {
+		bound, err := BoundTo(deployment, uid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var d appsv1.Deployment
+		find(t, []*unstructured.Unstructured{bound}, "Deployment", "karpenterd", &d)
+		return d.Spec.Template.Annotations[ChecksumAnnotation]
+	}
+	declared := deploymentOf(t, options()).Spec.Template.Annotations[ChecksumAnnotation]
+	if one := sum("a"); one == "" || one != sum("a") || one == sum("b") || one == declared {
+		t.Errorf("checksums %q and %q of one account, %q of another, %q of none", one, sum("a"), sum("b"), declared)
+	}
+	if after := deploymentOf(t, options()).Spec.Template.Annotations[ChecksumAnnotation]; after != declared {
+		t.Error("the declared Deployment was changed")
+	}
+	if policy := deploymentOf(t, options()).Spec.Template.Spec.Containers[0].TerminationMessagePolicy; policy != corev1.TerminationMessageFallbackToLogsOnError {
+		t.Errorf("the termination message policy is %q: nobody sees why a daemon ends", policy)
 	}
 }
 

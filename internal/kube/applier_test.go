@@ -200,6 +200,29 @@ func TestWait_ExplainsWhatWasSeenLast(t *testing.T) {
 	}
 }
 
+// TestTrouble_SaysWhyEachContainerDoesNotRun has containers in each state.
+func TestTrouble_SaysWhyEachContainerDoesNotRun(t *testing.T) {
+	crash := map[string]any{"terminated": map[string]any{"exitCode": int64(1), "reason": "Error", "message": "one\ntwo\nthree\nno region is set\n"}}
+	for want, status := range map[string]map[string]any{
+		"pod p, container c waits: CrashLoopBackOff: back-off (last exit code 1 Error: two\n    three\n    no region is set)": {
+			"state": map[string]any{"waiting": map[string]any{"reason": "CrashLoopBackOff", "message": "back-off"}}, "lastState": crash,
+		},
+		"pod p, container c has ended: exit code 137 OOMKilled":                                        {"state": map[string]any{"terminated": map[string]any{"exitCode": int64(137), "reason": "OOMKilled"}}},
+		"pod p, container c runs again (last exit code 1 Error: two\n    three\n    no region is set)": {"ready": false, "state": map[string]any{"running": map[string]any{}}, "lastState": crash},
+		"pod p, container c waits: ContainerCreating":                                                  {"state": map[string]any{"waiting": map[string]any{"reason": "ContainerCreating"}}},
+		"": {"ready": true, "state": map[string]any{"running": map[string]any{}}, "lastState": crash},
+	} {
+		status["name"] = "c"
+		if got := waitingLine("p", status); got != want {
+			t.Errorf("got  %q\nwant %q", got, want)
+		}
+	}
+	done := map[string]any{"name": "c", "state": map[string]any{"terminated": map[string]any{"exitCode": int64(0), "reason": "Completed"}}}
+	if got := waitingLine("p", done); got != "" {
+		t.Errorf("an init container that is done: %q", got)
+	}
+}
+
 func event(about, reason, at string) map[string]any {
 	return map[string]any{
 		"apiVersion": "v1", "kind": "Event", "metadata": map[string]any{"name": reason}, "type": "Warning",

@@ -54,26 +54,27 @@ type NotReadyError struct {
 	Object     Ref
 	Why        string   // what was missing
 	Conditions []string // Type=Status Reason: message
-	Events     []string // recent warnings, newest last
-	Containers []string // what containers wait for
-	Err        error    // the context's error
+	Trouble
+	Removal bool  // the wait was for the object to be gone
+	Err     error // that of the context, with the last error of the API server
 }
 
 func (e *NotReadyError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s wait: %s", e.Object, e.Why)
-	section := func(title string, lines []string) {
-		if len(lines) > 0 {
-			fmt.Fprintf(&b, "\n%s:\n  %s", title, strings.Join(lines, "\n  "))
-		}
-	}
-	section("conditions", e.Conditions)
-	section("containers", e.Containers)
-	section("warning events", e.Events)
+	b.WriteString(section("conditions", e.Conditions))
+	b.WriteString(e.Trouble.String())
 	return b.String()
 }
 
-// Unwrap returns the context's error.
+func section(title string, lines []string) string {
+	if len(lines) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\n%s:\n  %s", title, strings.Join(lines, "\n  "))
+}
+
+// Unwrap returns the error that ended the wait.
 func (e *NotReadyError) Unwrap() error { return e.Err }
 
 // wrap turns an API error into one of this package, with the object and the verb.

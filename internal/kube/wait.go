@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,23 +44,25 @@ func ConditionTrue(conditionType string) Check {
 // RolledOut checks that the Deployment's controller has seen the newest generation, and
 // that all replicas are of that generation and available.
 func RolledOut(obj *unstructured.Unstructured) (bool, string) {
-	number := func(fields ...string) int64 {
-		n, _, err := unstructured.NestedInt64(obj.Object, fields...)
-		if err != nil {
-			return 0
-		}
-		return n
-	}
-	want := int64(1) // the API's default
-	if n, found, err := unstructured.NestedInt64(obj.Object, "spec", "replicas"); found && err == nil {
-		want = n
-	}
-	updated, available, all := number("status", "updatedReplicas"), number("status", "availableReplicas"), number("status", "replicas")
-	if number("status", "observedGeneration") < obj.GetGeneration() {
+	available, want := Availability(obj)
+	updated, all := number(obj, 0, "status", "updatedReplicas"), number(obj, 0, "status", "replicas")
+	if number(obj, 0, "status", "observedGeneration") < obj.GetGeneration() {
 		return false, "the deployment controller has not seen the newest generation"
 	}
 	return updated >= want && available >= want && all <= updated,
 		fmt.Sprintf("%d of %d replicas are updated, %d available, %d old", updated, want, available, max(all-updated, 0))
+}
+
+// Availability is how many replicas of a Deployment are available, and how many it asks for.
+func Availability(obj *unstructured.Unstructured) (available, wanted int64) {
+	return number(obj, 0, "status", "availableReplicas"), number(obj, 1, "spec", "replicas") // 1 is the API's default
+}
+
+func number(obj *unstructured.Unstructured, otherwise int64, fields ...string) int64 {
+	if n, found, err := unstructured.NestedInt64(obj.Object, fields...); found && err == nil {
+		return n
+	}
+	return otherwise
 }
 
 // Wait reads the object until check reports done, and returns it as last read. It also
@@ -89,7 +92,7 @@ func (a *Applier) Wait(ctx context.Context, ref Ref, check Check) (*unstructured
 		return false, err
 	})
 	if err != nil && ctx.Err() != nil {
-		return last, a.notReady(ctx, ref, last, missing)
+		return last, a.notReady(ctx, err, ref, last, missing)
 	}
 	return last, err
 }
@@ -122,28 +125,46 @@ func (a *Applier) WaitGone(ctx context.Context, ref Ref, uid types.UID, progress
 		return false, err
 	})
 	if err != nil && ctx.Err() != nil {
-		return a.notReady(ctx, ref, last, missing)
+		failure := a.notReady(ctx, err, ref, last, missing)
+		failure.Removal = true
+		return failure
 	}
 	return err
 }
 
 // notReady collects what a user needs to understand why a wait failed. It leaves out
 // what it cannot read, because a second error must not hide the first.
-func (a *Applier) notReady(ctx context.Context, ref Ref, obj *unstructured.Unstructured, missing string) error {
-	failure := &NotReadyError{Object: ref, Why: missing, Err: ctx.Err()}
+func (a *Applier) notReady(ctx context.Context, err error, ref Ref, obj *unstructured.Unstructured, missing string) *NotReadyError {
+	failure := &NotReadyError{Object: ref, Why: missing, Err: err}
 	if obj == nil {
 		return failure
 	}
 	for _, c := range conditions(obj) {
 		failure.Conditions = append(failure.Conditions, c.String())
 	}
+	failure.Trouble = a.Trouble(ctx, obj)
+	return failure
+}
+
+// Trouble is what keeps the pods of a workload from running, and the recent warning Events of
+// an object and of its pods.
+type Trouble struct {
+	Containers []string // what containers wait for, and how they ended
+	Events     []string // newest last
+}
+
+// String has a paragraph for each list that is not empty.
+func (t Trouble) String() string {
+	return section("containers", t.Containers) + section("warning events", t.Events)
+}
+
+// Trouble reads what troubles the object. What cannot be read is left out: a second error
+// must not hide the first.
+func (a *Applier) Trouble(ctx context.Context, obj *unstructured.Unstructured) Trouble {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), diagnoseWithin)
 	defer cancel()
-	names := []string{ref.Name}
 	pods, containers := a.podsOf(ctx, obj)
-	failure.Containers = containers
-	failure.Events = a.warnings(ctx, ref.Namespace, append(names, pods...))
-	return failure
+	return Trouble{Containers: containers, Events: a.warnings(ctx, obj.GetNamespace(), append(pods, obj.GetName()))}
 }
 
 // podsOf lists the pods that a workload's selector matches, and what their containers
@@ -179,7 +200,7 @@ func (a *Applier) podsOf(ctx context.Context, obj *unstructured.Unstructured) (p
 	return pods, waiting
 }
 
-// waitingLine says what a container waits for, and how it last ended.
+// waitingLine says why a container does not run, or does not run on; "" if it runs well.
 func waitingLine(pod string, status any) string {
 	s, ok := status.(map[string]any)
 	if !ok {
@@ -192,18 +213,47 @@ func waitingLine(pod string, status any) string {
 		}
 		return value
 	}
-	reason := text("state", "waiting", "reason")
-	if reason == "" {
+	// ended says how the container ended, by the state or the last one.
+	ended := func(state string) string {
+		code, found, err := unstructured.NestedInt64(s, state, "terminated", "exitCode")
+		if !found || err != nil {
+			return ""
+		}
+		out := strings.TrimSpace(fmt.Sprintf("exit code %d %s", code, text(state, "terminated", "reason")))
+		if message := lastLines(text(state, "terminated", "message")); message != "" {
+			out += ": " + message
+		}
+		return out
+	}
+	name, last := fmt.Sprintf("pod %s, container %s", pod, text("name")), ended("lastState")
+	now, reason := ended("state"), text("state", "waiting", "reason")
+	if last != "" {
+		last = fmt.Sprintf(" (last %s)", last)
+	}
+	switch {
+	case reason != "":
+		line := name + " waits: " + reason
+		if message := text("state", "waiting", "message"); message != "" {
+			line += ": " + message
+		}
+		return line + last
+	case strings.HasPrefix(now, "exit code 0"), s["ready"] == true: // an init container is done
 		return ""
+	case now != "":
+		return name + " has ended: " + now
+	case last != "":
+		return name + " runs again" + last
 	}
-	line := fmt.Sprintf("pod %s, container %s waits: %s", pod, text("name"), reason)
-	if message := text("state", "waiting", "message"); message != "" {
-		line += ": " + message
-	}
-	if code, found, err := unstructured.NestedInt64(s, "lastState", "terminated", "exitCode"); found && err == nil {
-		line += fmt.Sprintf(" (last exit code %d %s)", code, text("lastState", "terminated", "message"))
-	}
-	return line
+	return ""
+}
+
+// messageLines is how many lines of a termination message are shown: it may be the end of a log,
+// and the reason stands last.
+const messageLines = 3
+
+func lastLines(message string) string {
+	lines := strings.Split(strings.TrimSpace(message), "\n")
+	return strings.Join(lines[max(0, len(lines)-messageLines):], "\n    ")
 }
 
 // warnings returns the newest Warning Events of the named objects. Events of
