@@ -57,9 +57,9 @@ func (c *cloud) endsOnce(t *testing.T, id string) {
 	}()
 }
 
-// briefDelete is a time for a deletion that is to refuse.
+// briefDelete is a time for a deletion that is to refuse, and enough for one that is not.
 func briefDelete(config object) object {
-	config["timeouts"] = object{"delete": "1s"}
+	config["timeouts"] = object{"delete": "3s"}
 	return config
 }
 
