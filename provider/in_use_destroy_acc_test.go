@@ -133,7 +133,9 @@ func TestAccDestroy_WithoutReferencesWaitsForTheNodesAndLeavesNothing(t *testing
 			}
 			config := fmt.Sprintf(withoutReferences, lab.Account, l.VPC.SubnetIDs[0], l.VPC.ClusterSecurityGroupID)
 			var watched *watch
-			run(t, func() error { return errors.Join(l.nothingLeft(), watched.end(), l.kubeDeleteWorkload(), s.removeNamespace("karpenter")) },
+			run(t, func() error {
+				return errors.Join(l.nothingLeft(), watched.end(), l.kubeDeleteWorkload(), s.removeNamespace("karpenter"))
+			},
 				resource.TestStep{Config: config + imports, Check: func(*terraform.State) error {
 					err := l.launch(t, briefly)
 					watched = l.watchNodes(t)

@@ -245,8 +245,10 @@ func TestDestroy_WithoutRightsToLookNamesThem(t *testing.T) {
 	queue, controller := role.h.resource("karpenter_interruption_queue"), role.h.resource("karpenter_controller_role")
 	wantNoError(t, queue.apply(object{"cluster_name": testCluster}))
 	wantNoError(t, controller.apply(object{"cluster_name": testCluster, "node_role_arn": role.text("arn")}))
-	cloud.Faults().Inject(awssim.Fault{Service: "ec2", Action: "DescribeInstances", Code: "UnauthorizedOperation", Times: 4, Status: 403,
-		Message: "User: arn:aws:iam::" + testAccount + ":user/deployer is not authorized to perform: ec2:DescribeInstances on resource: *"})
+	cloud.Faults().Inject(awssim.Fault{
+		Service: "ec2", Action: "DescribeInstances", Code: "UnauthorizedOperation", Times: 4, Status: 403,
+		Message: "User: arn:aws:iam::" + testAccount + ":user/deployer is not authorized to perform: ec2:DescribeInstances on resource: *",
+	})
 	for _, i := range []*instance{role, profile, queue, controller} {
 		wantError(t, i.destroy(), "not authorized to perform ec2:DescribeInstances", "Allow that action")
 	}
