@@ -90,7 +90,7 @@ func deployWith(t *testing.T, actions map[string][]string) {
 		}
 		made = append([]*instance{resource}, made...)
 	}
-	id := cloud.launch(t, "nodes")
+	id := cloud.launch(t)
 	for _, resource := range made {
 		if waitsForInstances(resource.kind) {
 			for _, d := range resource.destroy() {

@@ -55,6 +55,7 @@ func awaitUnused(ctx context.Context, j job[*aws.Clients], what string, look loo
 		case err != nil && (last == nil || errors.Is(err, aws.ErrUnauthorized) || errors.Is(err, aws.ErrCredentials)):
 			return false, err
 		case err != nil:
+			tflog.Warn(ctx, "asking again what needs the object", map[string]any{"object": what, "error": err.Error()})
 			return false, nil // it may pass
 		case found == nil:
 			return true, nil
@@ -210,7 +211,11 @@ func (m controllerRoleModel) users(ctx context.Context, client *aws.Clients, own
 	// Only the daemon deletes what it has made, and ends without it in no good order. What
 	// AWS does not tell keeps no role.
 	left, err := client.Leftovers(ctx, cluster)
-	if err != nil || len(left.LaunchTemplates)+len(left.InstanceProfiles) == 0 || own[madeReplaced] != "" {
+	if err != nil {
+		tflog.Warn(ctx, "what the daemon has made is not known", map[string]any{"cluster": cluster, "error": err.Error()})
+		return nil, nil
+	}
+	if len(left.LaunchTemplates)+len(left.InstanceProfiles) == 0 || own[madeReplaced] != "" {
 		return nil, nil
 	}
 	return &need{why: fmt.Sprintf("the daemon has to delete %s", left), within: leftoversWithin}, nil

@@ -176,7 +176,7 @@ func (w *watch) end() error {
 
 func (l *theLab) watchNodes(t *testing.T) *watch {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	w := &watch{faults: map[string]error{}, cancel: cancel, ended: make(chan struct{})}
 	t.Cleanup(cancel)
 	go func() {

@@ -14,10 +14,11 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ec2sim"
 )
 
-// launch launches an instance of a node pool of the cluster with the instance profile, as the
-// daemon does, and returns its id. No launch template is left.
-func (c *cloud) launch(t *testing.T, profile string) string {
+// launch launches an instance of a node pool of the cluster with the instance profile nodes, as
+// the daemon does, and returns its id. No launch template is left.
+func (c *cloud) launch(t *testing.T) string {
 	t.Helper()
+	const profile = "nodes"
 	owner := awsspec.Owner{Cluster: testCluster, NodePool: "default", NodeClass: "default"}
 	image := c.EC2.SeedImage(ec2sim.Image{Name: "al2023", Arch: "x86_64"})
 	template, err := c.clients.EnsureLaunchTemplate(t.Context(), awsspec.LaunchTemplate{
@@ -70,7 +71,7 @@ func withNodes(t *testing.T, c *cloud) (role, profile *instance, id string) {
 	role, profile = h.resource("karpenter_node_role"), h.resource("karpenter_instance_profile")
 	wantNoError(t, role.apply(briefDelete(object{"cluster_name": testCluster})))
 	wantNoError(t, profile.apply(briefDelete(object{"name": "nodes", "role": role.text("name")})))
-	return role, profile, c.launch(t, "nodes")
+	return role, profile, c.launch(t)
 }
 
 func TestInstanceProfile_IsNeverDeletedWhileInstancesHaveIt(t *testing.T) {
@@ -263,19 +264,19 @@ func TestNodeRole_ThatExistsIsJudgedByInstancesWhereIAMMayNotBeAsked(t *testing.
 	wantNoError(t, entry.apply(briefDelete(object{"cluster_name": testCluster, "existing_role_arn": theirs.ARN})))
 	_, err := cloud.clients.CreateInstanceProfile(t.Context(), aws.InstanceProfile{Name: "nodes", Role: theirs.Name})
 	must(t, err)
-	id := cloud.launch(t, "nodes")
-	deny := func(action string, times int) {
+	id := cloud.launch(t)
+	deny := func(actions string) {
 		cloud.Faults().Clear()
-		for _, a := range strings.Fields(action) {
-			cloud.Faults().Inject(awssim.Fault{Service: "iam", Action: a, Code: "AccessDenied", Times: times, Status: 403})
+		for _, a := range strings.Fields(actions) {
+			cloud.Faults().Inject(awssim.Fault{Service: "iam", Action: a, Code: "AccessDenied", Times: 9, Status: 403})
 		}
 	}
-	deny("ListInstanceProfilesForRole", 9)
+	deny("ListInstanceProfilesForRole")
 	wantError(t, entry.destroy(), "nodes may still need the role", "1 instance: "+id)
-	deny("ListInstanceProfilesForRole GetInstanceProfile", 9)
+	deny("ListInstanceProfilesForRole GetInstanceProfile")
 	wantError(t, entry.destroy(), "iam:GetInstanceProfile", "Allow that action")
 	must(t, cloud.EC2.Terminate(id))
-	deny("ListInstanceProfilesForRole GetInstanceProfile", 9)
+	deny("ListInstanceProfilesForRole GetInstanceProfile")
 	wantNoError(t, entry.destroy())
 }
 

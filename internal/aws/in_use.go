@@ -104,15 +104,8 @@ func (c *Clients) RoleUsers(ctx context.Context, cluster, role string) (RoleUser
 	if err != nil {
 		return RoleUsers{}, err
 	}
-	lost, err := c.LostInstances(ctx, cluster)
-	return RoleUsers{profiles, lost}, err
-}
-
-// LostInstances returns the instances of the cluster's node pools whose instance profile no
-// longer exists. It makes no call to IAM if there are no instances.
-func (c *Clients) LostInstances(ctx context.Context, cluster string) ([]Instance, error) {
 	_, lost, err := c.profilesOfPools(ctx, cluster)
-	return lost, err
+	return RoleUsers{profiles, lost}, err
 }
 
 // PoolRoleUsers is RoleUsers as far as instances of the cluster's node pools tell. It makes
