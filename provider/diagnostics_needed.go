@@ -26,6 +26,12 @@ func neededRemedy(err error) string {
 			"To rename a node class, give it lifecycle { create_before_destroy = true }: the new one is created, the node pools get it, their nodes are replaced, and the old one goes."
 	case errors.Is(err, ErrRoleInUse):
 		return replaceRole
+	case errors.Is(err, ErrProfileInUse):
+		return replaceProfile
+	case errors.Is(err, ErrDaemonRoleInUse):
+		return replaceDaemonRole
+	case errors.Is(err, ErrQueueInUse):
+		return keepQueue
 	case errors.Is(err, ErrStillNeeded):
 		return "Delete these objects first, while the daemon runs: it drains their nodes and terminates their instances. Destroy the resources that declare the objects, or use kubectl delete. " +
 			"Terraform destroys in the right order if karpenter_node_class has daemon = karpenter_daemon.NAME.id and karpenter_node_pool has node_class = karpenter_node_class.NAME.name. " +
@@ -33,3 +39,21 @@ func neededRemedy(err error) string {
 	}
 	return ""
 }
+
+// How to replace or destroy what instances need. Plans and deletions say the same.
+const (
+	replaceRole = "Nodes whose instances lose the role, or whose role loses its access entry, are cut off from AWS and from the cluster, and IAM deletes no role that an instance profile has. " +
+		"To replace the role, give karpenter_node_role and karpenter_instance_profile other names, and both lifecycle { create_before_destroy = true }: the new ones are created, " +
+		"the node classes get the new instance profile, their nodes are replaced, and then the old ones go. If the replacement of the nodes takes longer, apply again. " +
+		"The daemon deletes an instance profile that it has made for role of a node class within two hours after its last node: then apply again. " +
+		"To destroy the role, first destroy the node pools and the instance profile. An instance whose instance profile no longer exists has to be terminated."
+	replaceProfile = "Without the instance profile the instances lose their role: their nodes are cut off from AWS and from the cluster. " +
+		"To replace the instance profile, give it another name and lifecycle { create_before_destroy = true }: the new one is created, the node classes get it, their nodes are replaced, and then the old one goes. " +
+		"If the replacement of the nodes takes longer, apply again. To destroy the instance profile, first destroy the node pools, and terminate instances that belong to no node pool."
+	replaceDaemonRole = "Without its role the daemon ends no instance: they would run, and cost, for ever. " +
+		"To replace the role, give it another name and lifecycle { create_before_destroy = true }: the new role is created, the daemon gets it, and then the old role goes. " +
+		"To destroy the role, first destroy the node pools, while the daemon runs. " +
+		"If another controller such as Karpenter runs the nodes, with a role of its own, remove the resource from the state (terraform state rm), and delete the role by hand."
+	keepQueue = "Without the queue the daemon does not hear that EC2 takes a spot instance, and does not replace its node before. To destroy the queue, first destroy the node pools. A new name may be applied while nodes run. " +
+		"If another controller such as Karpenter runs the nodes, with a queue of its own, remove the resource from the state (terraform state rm), and delete the queue and its rules by hand."
+)

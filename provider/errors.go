@@ -18,6 +18,9 @@ var ErrAccount = errors.New("the AWS account is not allowed")
 // only the daemon can finish and release.
 var ErrStillNeeded = errors.New("the daemon or its custom resource definitions are still needed by")
 
+// errEnding says that all objects that an ErrStillNeeded names are being deleted.
+var errEnding = errors.New("all of them are being deleted")
+
 // ErrStoredOtherwise says that objects may be stored in versions, such as v1beta1, that our
 // definitions do not have.
 var ErrStoredOtherwise = errors.New("the cluster may have objects that are stored in versions which the daemon's definitions lack, by status.storedVersions of")
@@ -65,6 +68,15 @@ var ErrReferenced = errors.New("was not deleted, because it is the node class of
 
 // ErrRoleInUse says that instances may have a role that is to be deleted.
 var ErrRoleInUse = errors.New("nodes may still need the role")
+
+// ErrProfileInUse says that instances have an instance profile that is to be deleted.
+var ErrProfileInUse = errors.New("instances have the instance profile")
+
+// ErrDaemonRoleInUse says that the daemon needs its role, because instances of node pools run.
+var ErrDaemonRoleInUse = errors.New("the daemon still needs the role")
+
+// ErrQueueInUse says that the daemon needs the queue, because instances of node pools run.
+var ErrQueueInUse = errors.New("the daemon still needs the queue")
 
 // ErrNoAccessEntries says that the EKS cluster does not use access entries.
 var ErrNoAccessEntries = errors.New("the cluster's authentication mode is CONFIG_MAP, which does not use access entries")

@@ -136,6 +136,7 @@ func (f *frame[M, C]) Create(ctx context.Context, req resource.CreateRequest, re
 			return f.undoCreate(ctx, j, plan)
 		}, func() {
 			f.begin(&plan)
+			j.own[madeHalf] = "true"
 			f.keep(ctx, out, j.own, plan)
 		})
 		return
@@ -166,7 +167,12 @@ func (f *frame[M, C]) Read(ctx context.Context, req resource.ReadRequest, resp *
 		f.unread(ctx, resp, state, f.afterCluster(ctx, state, err))
 		return
 	}
+	half, isHalf := own[madeHalf]
+	own.forgetMarks()
 	there, err := f.life.read(ctx, job[C]{client: client, own: own, recorded: recorded, diags: &resp.Diagnostics}, &state)
+	if isHalf && there {
+		own[madeHalf] = half
+	}
 	switch {
 	case err != nil:
 		f.fail(&resp.Diagnostics, verbRead, state, err)
@@ -262,6 +268,7 @@ func (f *frame[M, C]) keep(ctx context.Context, out outcome, own made, m M) {
 // again. What ends the wait early is no failure of a creation.
 func (f *frame[M, C]) settle(ctx context.Context, out outcome, j job[C], m M, verb string) {
 	waiting := f.begin(&m)
+	j.own.forgetMarks()
 	f.keep(ctx, out, j.own, m)
 	life, has := f.life.(waits[M, C])
 	if !waiting || !has {

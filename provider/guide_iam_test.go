@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,14 +82,32 @@ func deployWith(t *testing.T, actions map[string][]string) {
 	} {
 		resource := h.resource(r.kind)
 		for _, config := range r.states {
+			if waitsForInstances(r.kind) {
+				briefDelete(config)
+			}
 			wantNoError(t, resource.apply(config))
 			resource.settled(config)
 		}
 		made = append([]*instance{resource}, made...)
 	}
+	id := cloud.launch(t)
+	for _, resource := range made {
+		if waitsForInstances(resource.kind) {
+			for _, d := range resource.destroy() {
+				if !strings.Contains(d.Detail, "(nothing was changed)") || strings.Contains(d.Detail, "not authorized") {
+					t.Errorf("while a node runs: %s", d.Detail)
+				}
+			}
+		}
+	}
+	must(t, cloud.EC2.Terminate(id))
 	for _, resource := range made {
 		wantNoError(t, resource.destroy())
 	}
+}
+
+func waitsForInstances(kind string) bool {
+	return slices.Contains([]string{"karpenter_node_role", "karpenter_instance_profile", "karpenter_interruption_queue", "karpenter_controller_role"}, kind)
 }
 
 // TestGuide_TheDeployerNeedsNoMoreThanTheGuideSays deploys with the actions of the guide.

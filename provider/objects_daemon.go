@@ -379,6 +379,7 @@ func (c *cluster) nothingLeft(ctx context.Context, own made) error {
 		}
 	}
 	var left []string
+	ending := true
 	slices.SortFunc(kinds, func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
 	for _, kind := range kinds {
 		items, err := c.List(ctx, kind, "", "")
@@ -387,11 +388,15 @@ func (c *cluster) nothingLeft(ctx context.Context, own made) error {
 		}
 		for _, item := range items {
 			left = append(left, kube.RefOf(&item).String())
+			ending = ending && item.GetDeletionTimestamp() != nil
 		}
 	}
 	if len(left) == 0 {
 		return nil
 	}
 	slices.Sort(left)
+	if ending {
+		return fmt.Errorf("%w: %s (%w)", ErrStillNeeded, strings.Join(left, ", "), errEnding)
+	}
 	return fmt.Errorf("%w: %s", ErrStillNeeded, strings.Join(left, ", "))
 }

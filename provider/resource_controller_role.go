@@ -64,7 +64,7 @@ func (m controllerRoleModel) ids() []string {
 
 func newControllerRole() resource.Resource {
 	r := &controllerRole{}
-	r.frame = onAWS(base{kind: "controller_role", keys: []string{"cluster_name", "name"}}, times{roleTimeout, roleTimeout, roleTimeout}, r)
+	r.frame = onAWS(base{kind: "controller_role", keys: []string{"cluster_name", "name"}}, times{roleTimeout, roleTimeout, inUseTimeout}, r)
 	return r
 }
 
@@ -126,7 +126,8 @@ func (r *controllerRole) Schema(ctx context.Context, _ resource.SchemaRequest, r
 		MarkdownDescription: "The IAM role of the daemon. The daemon's Kubernetes service account gets the role through the cluster's " +
 			"OIDC issuer (IRSA) or through EKS Pod Identity. The role allows only the AWS calls that the " +
 			"daemon makes. The permissions are in several managed policies, each within IAM's limit of 6144 characters. " +
-			"See the guide [IAM](../guides/iam.md).",
+			"See the guide [IAM](../guides/iam.md).\n\n" +
+			"The role is deleted only when the cluster's node pools have no instance, or another role serves the daemon: a destroy waits for that. See the guide [Destroy without leftovers](../guides/destroy.md#what-waits-for-instances).",
 		Attributes: attributes,
 	}
 }
@@ -140,7 +141,12 @@ func controllerRoleDescription(cluster string) string {
 // and shows a change by somebody else as a difference. An attribute that depends
 // on an unknown value stays unknown.
 func (r *controllerRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() || r.session == nil {
+	if r.session == nil {
+		return
+	}
+	planReplacement(ctx, req, resp)
+	r.warnOfChange(ctx, req, resp)
+	if req.Plan.Raw.IsNull() {
 		return
 	}
 	r.planTags(ctx, resp)
@@ -193,6 +199,33 @@ func (r *controllerRole) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	} else {
 		set("trust_policy", types.StringUnknown())
 	}
+}
+
+// warnOfChange says that the plan takes the role from a daemon whose nodes run.
+func (r *controllerRole) warnOfChange(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	prior, ok := priorOf[controllerRoleModel](ctx, req, &resp.Diagnostics)
+	if !ok {
+		return
+	}
+	does, way := planDestroys, destroyWaits+" "+replaceDaemonRole
+	if !req.Plan.Raw.IsNull() {
+		plan, ok := get[controllerRoleModel](ctx, req.Plan, &resp.Diagnostics)
+		if !ok || prior.Name.Equal(plan.Name) && prior.Path.Equal(plan.Path) && prior.ClusterName.Equal(plan.ClusterName) {
+			return
+		}
+		does, way = planReplaces, replaceDaemonRole
+		if prior.byPodIdentity() {
+			way = "The daemon has no credentials until the new role and its association are created: it launches and ends nothing meanwhile."
+		}
+	}
+	own, _ := readMade(ctx, req.Private, &resp.Diagnostics)
+	r.warnOfUse(ctx, prior, does, way, &resp.Diagnostics, func(ctx context.Context, client *aws.Clients) (*need, error) {
+		found, err := prior.users(ctx, client, own)
+		if found != nil && found.refuse == nil {
+			return nil, err // no instances
+		}
+		return found, err
+	})
 }
 
 // wanted are the policies that the model asks for.

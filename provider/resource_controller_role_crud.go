@@ -69,7 +69,14 @@ func (r *controllerRole) update(ctx context.Context, j job[*aws.Clients], plan *
 	return plan.update(ctx, j.client, prior, j.own)
 }
 
+// remove waits until the daemon no longer needs the role.
 func (r *controllerRole) remove(ctx context.Context, j job[*aws.Clients], state controllerRoleModel) error {
+	err := awaitUnused(ctx, j, "role "+state.Name.ValueString(), func(ctx context.Context, client *aws.Clients) (*need, error) {
+		return state.users(ctx, client, j.own)
+	})
+	if err != nil {
+		return err
+	}
 	return state.remove(ctx, j.client, j.own)
 }
 

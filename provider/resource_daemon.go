@@ -72,7 +72,7 @@ func (m daemonModel) ids() []string { return []string{m.Namespace.ValueString()}
 
 func newDaemon() resource.Resource {
 	r := &daemon{}
-	r.frame = inCluster(base{kind: "daemon", keys: []string{"namespace"}}, times{daemonTimeout, daemonTimeout, daemonTimeout}, r)
+	r.frame = inCluster(base{kind: "daemon", keys: []string{"namespace"}}, times{daemonTimeout, daemonTimeout, inUseTimeout}, r)
 	return r
 }
 

@@ -105,7 +105,7 @@ func (r *daemon) update(ctx context.Context, j job[*cluster], plan *daemonModel,
 // object still needs the daemon or its definitions, or while something runs in AWS that
 // only the daemon ends.
 func (r *daemon) remove(ctx context.Context, j job[*cluster], state daemonModel) error {
-	if err := j.client.nothingLeft(ctx, j.own); err != nil {
+	if err := j.client.awaitNothingLeft(ctx, j.own); err != nil {
 		return err
 	}
 	runs, err := j.client.runsOurs(ctx, j.own)

@@ -37,14 +37,15 @@ type instanceProfileModel struct {
 
 func newInstanceProfile() resource.Resource {
 	r := &instanceProfile{}
-	r.frame = onAWS(base{kind: "instance_profile", keys: []string{"name"}}, times{instanceProfileTimeout, instanceProfileTimeout, instanceProfileTimeout}, r)
+	r.frame = onAWS(base{kind: "instance_profile", keys: []string{"name"}}, times{instanceProfileTimeout, instanceProfileTimeout, inUseTimeout}, r)
 	return r
 }
 
 // Schema describes the instance profile.
 func (r *instanceProfile) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The IAM instance profile through which launched instances get the node role.",
+		MarkdownDescription: "The IAM instance profile through which launched instances get the node role. It is deleted only when no instance has it: a destroy waits for that. " +
+			"See the guide [Destroy without leftovers](../guides/destroy.md#what-waits-for-instances).",
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
 				Required:            true,
@@ -67,13 +68,43 @@ func (r *instanceProfile) Schema(ctx context.Context, _ resource.SchemaRequest, 
 	}
 }
 
-// ModifyPlan computes tags_all.
+// ModifyPlan computes tags_all, and warns of what the plan takes away from instances.
 func (r *instanceProfile) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if !req.Plan.Raw.IsNull() && r.session != nil {
+	if r.session == nil {
+		return
+	}
+	planReplacement(ctx, req, resp)
+	if !req.Plan.Raw.IsNull() {
 		r.planTags(ctx, resp)
 		r.planRegion(ctx, &resp.Diagnostics)
 	}
+	prior, ok := priorOf[instanceProfileModel](ctx, req, &resp.Diagnostics)
+	if !ok {
+		return
+	}
+	own, _ := readMade(ctx, req.Private, &resp.Diagnostics)
+	look := func(ctx context.Context, client *aws.Clients) (*need, error) { return prior.users(ctx, client, own) }
+	does, way := planDestroys, destroyWaits+" "+replaceProfile
+	if !req.Plan.Raw.IsNull() {
+		plan, ok := get[instanceProfileModel](ctx, resp.Plan, &resp.Diagnostics)
+		switch {
+		case !ok:
+			return
+		case !prior.Name.Equal(plan.Name) || !prior.Path.Equal(plan.Path):
+			does, way = planReplaces, replaceProfile
+		case !prior.Role.Equal(plan.Role) && prior.Role.ValueString() != "":
+			does, way = "gives it another role", anotherRole
+		default:
+			return
+		}
+	}
+	r.warnOfUse(ctx, prior, does, way, &resp.Diagnostics, look)
 }
+
+// anotherRole is what happens to instances whose instance profile gets another role. Source:
+// IAM API reference, RemoveRoleFromInstanceProfile.
+const anotherRole = "These instances go on with credentials of the former role until EC2 hands out those of the new one, which may take hours, and the credentials end at once when the former role is deleted. " +
+	"To lose nothing, give the instance profile another name, too, and lifecycle { create_before_destroy = true }: the node classes get the new instance profile, and their nodes are replaced."
 
 func (m instanceProfileModel) ids() []string { return []string{m.Name.ValueString()} }
 
@@ -127,6 +158,18 @@ func (r *instanceProfile) update(ctx context.Context, j job[*aws.Clients], plan 
 	return err
 }
 
+// remove waits until no instance has the profile.
 func (r *instanceProfile) remove(ctx context.Context, j job[*aws.Clients], state instanceProfileModel) error {
+	err := awaitUnused(ctx, j, "instance profile "+state.Name.ValueString(), func(ctx context.Context, client *aws.Clients) (*need, error) {
+		return state.users(ctx, client, j.own)
+	})
+	if err != nil {
+		return err
+	}
+	return r.takeBack(ctx, j, state)
+}
+
+// takeBack removes the profile at once.
+func (r *instanceProfile) takeBack(ctx context.Context, j job[*aws.Clients], state instanceProfileModel) error {
 	return j.client.DeleteInstanceProfile(ctx, state.Name.ValueString(), j.own[madeProfile])
 }

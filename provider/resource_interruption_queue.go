@@ -37,7 +37,7 @@ func (m interruptionQueueModel) ids() []string {
 
 func newInterruptionQueue() resource.Resource {
 	r := &interruptionQueue{}
-	r.frame = onAWS(base{kind: "interruption_queue", keys: []string{"cluster_name", "name"}}, times{queueTimeout, queueTimeout, queueTimeout}, r)
+	r.frame = onAWS(base{kind: "interruption_queue", keys: []string{"cluster_name", "name"}}, times{queueTimeout, queueTimeout, inUseTimeout}, r)
 	return r
 }
 
@@ -46,7 +46,8 @@ func (r *interruptionQueue) Schema(ctx context.Context, _ resource.SchemaRequest
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "The SQS queue of interruption events, and the EventBridge rules that fill it: spot interruption " +
 			"warnings, rebalance recommendations, instance state changes, scheduled changes and capacity reservation " +
-			"interruptions. The queue is encrypted with SQS's own keys and accepts TLS only.",
+			"interruptions. The queue is encrypted with SQS's own keys and accepts TLS only.\n\n" +
+			"The queue is destroyed only when the cluster's node pools have no instance: a destroy waits for that. See the guide [Destroy without leftovers](../guides/destroy.md#what-waits-for-instances).",
 		Attributes: map[string]schema.Attribute{
 			"cluster_name": clusterNameAttribute(),
 			"name":         nameAttribute("queue", "`<cluster_name>`", awsspec.QueueName, awsspec.CheckQueueName),
@@ -70,7 +71,12 @@ func (r *interruptionQueue) Schema(ctx context.Context, _ resource.SchemaRequest
 // ModifyPlan plans the attributes of the queue and the rules, so that the plan shows
 // a change by somebody else as a difference.
 func (r *interruptionQueue) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() || r.session == nil {
+	if r.session == nil {
+		return
+	}
+	planReplacement(ctx, req, resp)
+	r.warnOfChange(ctx, req, resp)
+	if req.Plan.Raw.IsNull() {
 		return
 	}
 	r.planTags(ctx, resp)
@@ -104,6 +110,26 @@ func (r *interruptionQueue) ModifyPlan(ctx context.Context, req resource.ModifyP
 	case prior.Name.Equal(plan.Name):
 		set("policy", prior.Policy)
 	}
+}
+
+// warnOfChange says that the plan takes the queue from a daemon whose nodes run.
+func (r *interruptionQueue) warnOfChange(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	prior, ok := priorOf[interruptionQueueModel](ctx, req, &resp.Diagnostics)
+	if !ok {
+		return
+	}
+	does, way := planDestroys, destroyWaits+" "+keepQueue
+	if !req.Plan.Raw.IsNull() {
+		plan, ok := get[interruptionQueueModel](ctx, req.Plan, &resp.Diagnostics)
+		if !ok || prior.Name.Equal(plan.Name) && prior.ClusterName.Equal(plan.ClusterName) {
+			return
+		}
+		does, way = planReplaces, "The daemon does not hear of interruptions until the new queue is created and the daemon has its name."
+	}
+	own, _ := readMade(ctx, req.Private, &resp.Diagnostics)
+	r.warnOfUse(ctx, prior, does, way, &resp.Diagnostics, func(ctx context.Context, client *aws.Clients) (*need, error) {
+		return prior.users(ctx, client, own)
+	})
 }
 
 // wantedRules is the attribute rules when every rule is as declared.

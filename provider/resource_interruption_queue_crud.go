@@ -54,8 +54,20 @@ func (r *interruptionQueue) update(ctx context.Context, j job[*aws.Clients], pla
 	return plan.update(ctx, j.client, prior, j.own)
 }
 
+// remove waits until no instance can be interrupted that the daemon should hear of.
 func (r *interruptionQueue) remove(ctx context.Context, j job[*aws.Clients], state interruptionQueueModel) error {
+	err := awaitUnused(ctx, j, "queue "+state.Name.ValueString(), func(ctx context.Context, client *aws.Clients) (*need, error) {
+		return state.users(ctx, client, j.own)
+	})
+	if err != nil {
+		return err
+	}
 	return state.remove(ctx, j.client, j.own)
+}
+
+// takeBack removes queue and rules at once.
+func (r *interruptionQueue) takeBack(ctx context.Context, j job[*aws.Clients], plan interruptionQueueModel) error {
+	return plan.remove(ctx, j.client, j.own)
 }
 
 // read refreshes the queue and each rule. The queue may be gone or replaced by somebody

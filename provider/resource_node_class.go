@@ -21,10 +21,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/validate"
 )
 
-const (
-	nodeClassTimeout       = 5 * time.Minute
-	nodeClassDeleteTimeout = 10 * time.Minute
-)
+const nodeClassTimeout = 5 * time.Minute
 
 type nodeClass struct {
 	frame[nodeClassModel, *cluster]
@@ -44,7 +41,7 @@ func (m nodeClassModel) ids() []string { return []string{m.Name.ValueString()} }
 
 func newNodeClass(d *definitions) resource.Resource {
 	r := &nodeClass{definitions: d}
-	r.frame = inCluster(base{kind: "node_class", keys: []string{"name"}}, times{nodeClassTimeout, nodeClassTimeout, nodeClassDeleteTimeout}, r)
+	r.frame = inCluster(base{kind: "node_class", keys: []string{"name"}}, times{nodeClassTimeout, nodeClassTimeout, inUseTimeout}, r)
 	return r
 }
 

@@ -2,8 +2,6 @@ package provider
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -45,7 +43,7 @@ func (m nodeRoleModel) ids() []string {
 
 func newNodeRole() resource.Resource {
 	r := &nodeRole{}
-	r.frame = onAWS(base{kind: "node_role", keys: []string{"cluster_name", "name"}}, times{roleTimeout, roleTimeout, roleTimeout}, r)
+	r.frame = onAWS(base{kind: "node_role", keys: []string{"cluster_name", "name"}}, times{roleTimeout, roleTimeout, inUseTimeout}, r)
 	return r
 }
 
@@ -62,7 +60,7 @@ func (r *nodeRole) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 		"existing_role_arn": schema.StringAttribute{
 			Optional: true,
 			MarkdownDescription: "ARN of a role that exists already. The resource then makes the role's access entry only: it neither changes nor deletes the role, " +
-				"and makes no call to IAM but one at the destruction, which asks whether instance profiles have the role. All attributes that describe a role must be left out.",
+				"and makes no call to IAM before the destruction, which asks whether instance profiles and instances have the role. All attributes that describe a role must be left out.",
 			PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
 			Validators:    []validator.String{validate.Is(awsspec.CheckRoleARN)},
 		},
@@ -86,7 +84,8 @@ func (r *nodeRole) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "The IAM role of launched instances, with the managed policies that a node needs and the EKS " +
 			"access entry that lets the nodes join the cluster. The cluster's authentication mode must include `API`, unless `access_entry.create` is `false`. " +
-			"For a role that exists already, set `existing_role_arn`. See the guide [IAM](../guides/iam.md).",
+			"For a role that exists already, set `existing_role_arn`. See the guide [IAM](../guides/iam.md).\n\n" +
+			"Role and access entry are deleted only when no instance and no instance profile has the role: a destroy waits for that. See the guide [Destroy without leftovers](../guides/destroy.md#what-waits-for-instances).",
 		Attributes: attributes,
 	}
 }
@@ -97,7 +96,14 @@ func nodeRoleDescription(cluster string) string { return "Nodes launched for EKS
 // somebody else as a difference. If the region is not known, the last known values
 // stay.
 func (r *nodeRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() || r.session == nil {
+	if r.session == nil {
+		return
+	}
+	planReplacement(ctx, req, resp)
+	if req.Plan.Raw.IsNull() {
+		if prior, ok := priorOf[nodeRoleModel](ctx, req, &resp.Diagnostics); ok {
+			r.warn(ctx, prior, planDestroys, destroyWaits+" "+replaceRole, &resp.Diagnostics)
+		}
 		return
 	}
 	r.planTags(ctx, resp)
@@ -112,7 +118,7 @@ func (r *nodeRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		}
 	}
 	if !req.State.Raw.IsNull() {
-		r.warnOfReplacement(ctx, prior, plan, &resp.Diagnostics)
+		r.warnOfChange(ctx, prior, plan, &resp.Diagnostics)
 	}
 	if name := r.planRegion(ctx, &resp.Diagnostics); name != "" {
 		partition := awsspec.Partition(name)
@@ -130,29 +136,31 @@ func (r *nodeRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 
-// warnOfReplacement says that the plan replaces a role that instance profiles have. A
-// plan does not know whether the new role is created first.
-func (r *nodeRole) warnOfReplacement(ctx context.Context, prior, plan nodeRoleModel, diags *diag.Diagnostics) {
-	if prior.existing() || prior.Name.Equal(plan.Name) && prior.Path.Equal(plan.Path) && prior.ClusterName.Equal(plan.ClusterName) {
-		return
+// warnOfChange says that the plan replaces a role that is in use, or takes away its access
+// entry. A plan does not know whether the new role is created first.
+func (r *nodeRole) warnOfChange(ctx context.Context, prior, plan nodeRoleModel, diags *diag.Diagnostics) {
+	switch {
+	case !prior.Name.Equal(plan.Name) || !prior.Path.Equal(plan.Path) || !prior.ClusterName.Equal(plan.ClusterName) || !prior.ExistingRoleARN.Equal(plan.ExistingRoleARN):
+		r.warn(ctx, prior, planReplaces, replaceRole, diags)
+	case prior.AccessEntryARN.ValueString() != "" && !plan.AccessEntry.IsUnknown() && plan.entryType() == "":
+		r.warn(ctx, prior, "removes its access entry", "Nodes that have no other way into the cluster are cut off: check first that another access entry, or the ConfigMap aws-auth, lets them in.", diags)
+	case prior.AccessEntryARN.ValueString() != "" && !plan.AccessEntry.IsUnknown() && plan.entryType() != prior.entryType():
+		r.warn(ctx, prior, "replaces its access entry", "EKS cannot change the type of an access entry: the nodes are cut off from the cluster until the new one is created, and nodes that need the former type stay cut off. "+
+			"For nodes of another type, use another karpenter_node_role.", diags)
 	}
-	client, err := r.session.AWS(ctx)
-	if err != nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, planCheckTimeout)
-	defer cancel()
-	err = client.CheckRoleUnused(ctx, prior.Name.ValueString())
-	if !errors.Is(err, aws.ErrInUse) {
-		return
-	}
-	diags.AddWarning("karpenter_node_role is in use", fmt.Sprintf("karpenter_node_role %q: the plan replaces it, and %v.\n\n%s", importID(prior), err, replaceRole))
 }
 
-// replaceRole is how to replace a role that is in use.
-const replaceRole = "A role cannot be deleted while an instance profile has it: the nodes would lose their rights and their access to the cluster. " +
-	"To replace the role, give it another name and lifecycle { create_before_destroy = true }: the new role is created, the instance profile gets it, and then the old role goes. " +
-	"To destroy it, first destroy the node pools and the instance profile."
+// warn warns if the role is in use. That an instance profile has the role matters to a
+// replacement only.
+func (r *nodeRole) warn(ctx context.Context, prior nodeRoleModel, does, way string, diags *diag.Diagnostics) {
+	r.warnOfUse(ctx, prior, does, way, diags, func(ctx context.Context, client *aws.Clients) (*need, error) {
+		found, err := prior.users(ctx, client)
+		if found != nil && found.within > 0 && does != planReplaces {
+			return nil, err
+		}
+		return found, err
+	})
+}
 
 // keepOrCreate plans a computed value: the value of the state, or unknown if the
 // object has to be made (again).

@@ -80,8 +80,19 @@ func (r *nodeRole) update(ctx context.Context, j job[*aws.Clients], plan *nodeRo
 	return plan.update(ctx, j.client, prior, j.own)
 }
 
+// remove waits until nothing needs the role or its access entry.
 func (r *nodeRole) remove(ctx context.Context, j job[*aws.Clients], state nodeRoleModel) error {
+	if j.own[madeRole] != "" || state.existing() && !j.own.nothing() {
+		if err := awaitUnused(ctx, j, "role "+state.Name.ValueString(), state.users); err != nil {
+			return err
+		}
+	}
 	return state.remove(ctx, j.client, j.own)
+}
+
+// takeBack removes the role and its access entry at once.
+func (r *nodeRole) takeBack(ctx context.Context, j job[*aws.Clients], plan nodeRoleModel) error {
+	return plan.remove(ctx, j.client, j.own)
 }
 
 // create makes the role and the access entry, and notes both in own. It looks at the
@@ -134,19 +145,8 @@ func (m *nodeRoleModel) letIn(ctx context.Context, client *aws.Clients, own made
 	return err
 }
 
-// remove removes the access entry, then the role. It removes neither while instances may
-// have the role: without the access entry their nodes are cut off.
+// remove removes the access entry, then the role.
 func (m *nodeRoleModel) remove(ctx context.Context, client *aws.Clients, own made) error {
-	if own[madeRole] != "" || m.existing() && !own.nothing() {
-		err := client.CheckRoleUnused(ctx, m.Name.ValueString())
-		switch {
-		case errors.Is(err, aws.ErrInUse):
-			return fmt.Errorf("%w (nothing was changed): %w", ErrRoleInUse, err)
-		case m.existing() && errors.Is(err, aws.ErrUnauthorized): // whoever may use the role need not be allowed to look at it
-		case err != nil:
-			return err
-		}
-	}
 	if err := m.shutOut(ctx, client, own); err != nil {
 		return err
 	}

@@ -31,6 +31,12 @@ resource "karpenter_node_role" "this" {
 resource "karpenter_instance_profile" "this" {
   name = karpenter_node_role.this.name
   role = karpenter_node_role.this.name
+
+  # After a new name, nodes keep the instance profile and the role that they have until
+  # they are replaced.
+  lifecycle {
+    create_before_destroy = true
+  }
 }
 
 # The queue of spot interruption warnings and other events that end an instance.

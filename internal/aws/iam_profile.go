@@ -2,6 +2,7 @@ package aws
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -111,7 +112,8 @@ func fromIAMProfile(p iamtypes.InstanceProfile) InstanceProfile {
 }
 
 // UpdateInstanceProfile changes the profile's role and tags to want; tags as in
-// UpdateRole. Errors: ErrNotFound, ErrReplaced.
+// UpdateRole. If the profile cannot get the role, it gets back that which it had. Errors:
+// ErrNotFound, ErrReplaced.
 func (c *Clients) UpdateInstanceProfile(ctx context.Context, prior, want InstanceProfile) (InstanceProfile, error) {
 	have, err := c.GetInstanceProfile(ctx, want.Name)
 	if err != nil {
@@ -125,7 +127,7 @@ func (c *Clients) UpdateInstanceProfile(ctx context.Context, prior, want Instanc
 			return InstanceProfile{}, err
 		}
 		if err := c.addRole(ctx, want.Name, want.Role); err != nil {
-			return InstanceProfile{}, err
+			return InstanceProfile{}, errors.Join(err, c.giveBack(ctx, have))
 		}
 	}
 	err = c.syncTags(prior.Tags, want.Tags, have.Tags, func(set map[string]string) error {
@@ -139,6 +141,17 @@ func (c *Clients) UpdateInstanceProfile(ctx context.Context, prior, want Instanc
 		return InstanceProfile{}, err
 	}
 	return c.GetInstanceProfile(ctx, want.Name)
+}
+
+// giveBack gives the profile the role that it had. Without a role, its instances would be cut
+// off. The call's own time may be over.
+func (c *Clients) giveBack(ctx context.Context, had InstanceProfile) error {
+	if had.Role == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), RequestTimeout)
+	defer cancel()
+	return c.addRole(ctx, had.Name, had.Role)
 }
 
 func (c *Clients) removeRole(ctx context.Context, profile, role string) error {

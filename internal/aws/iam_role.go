@@ -274,38 +274,6 @@ func (c *Clients) detachPolicy(ctx context.Context, role, arn string) error {
 	return unlessGone(wrap(err, "role %q detach policy %s", role, arn))
 }
 
-// CheckRoleUnused returns ErrInUse if instance profiles have the role. The error names
-// them, and says how many instances have each.
-func (c *Clients) CheckRoleUnused(ctx context.Context, name string) error {
-	var users []string
-	list := iam.NewListInstanceProfilesForRolePaginator(c.iam, &iam.ListInstanceProfilesForRoleInput{RoleName: &name})
-	for list.HasMorePages() {
-		page, err := list.NextPage(ctx)
-		if err != nil {
-			return unlessGone(wrap(err, "role %q list instance profiles", name))
-		}
-		for _, p := range page.InstanceProfiles {
-			// For some seconds IAM lists a profile that was deleted or has another role.
-			live, err := c.GetInstanceProfile(ctx, awssdk.ToString(p.InstanceProfileName))
-			if errors.Is(err, ErrNotFound) || err == nil && live.Role != name {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			instances, err := c.instancesOf(ctx, live)
-			if err != nil {
-				return err
-			}
-			users = append(users, fmt.Sprintf("%q (%d instances)", live.Name, instances))
-		}
-	}
-	if len(users) == 0 {
-		return nil
-	}
-	return fmt.Errorf("role %q: %w by instance profile %s", name, ErrInUse, strings.Join(users, ", "))
-}
-
 // DeleteRole deletes the role and its inline policies, after it has detached the managed
 // policies. It is no error if the role is gone, or if another role has its name: that role
 // stays. Error: ErrInUse if an instance profile has the role. Nothing was changed then.

@@ -21,6 +21,7 @@ type Instance struct {
 	SecurityGroupIDs                  []string // of its primary network interface
 	CapacityType, Reservation         string
 	State                             string // pending, running, stopping, stopped, shutting-down or terminated
+	ProfileARN, ProfileID             string // of its instance profile; empty: it has none
 	LaunchTime                        time.Time
 	Tags                              map[string]string
 }
@@ -44,20 +45,13 @@ func (c *Clients) Instance(ctx context.Context, id string) (Instance, error) {
 // Instances returns the instances that have all of the tags ("*": any value) and are not
 // terminated, sorted by id.
 func (c *Clients) Instances(ctx context.Context, tags map[string]string) ([]Instance, error) {
-	filters := append(tagFilters(tags), ec2types.Filter{
-		Name: awssdk.String("instance-state-name"), Values: []string{"pending", "running", "stopping", "stopped", "shutting-down"},
-	})
+	filters := append(tagFilters(tags), notTerminated())
 	found, err := c.describeInstances(ctx, &ec2.DescribeInstancesInput{Filters: filters, MaxResults: awssdk.Int32(1000)})
 	return found, wrap(err, "instances list")
 }
 
-// instancesOf counts the instances that were launched with the profile and run.
-func (c *Clients) instancesOf(ctx context.Context, p InstanceProfile) (int, error) {
-	found, err := c.describeInstances(ctx, &ec2.DescribeInstancesInput{Filters: []ec2types.Filter{
-		{Name: awssdk.String("iam-instance-profile.arn"), Values: []string{p.ARN}},
-		{Name: awssdk.String("instance-state-name"), Values: []string{"pending", "running", "stopping", "stopped"}},
-	}, MaxResults: awssdk.Int32(1000)})
-	return len(found), wrap(err, "instances of instance profile %q list", p.Name)
+func notTerminated() ec2types.Filter {
+	return ec2types.Filter{Name: awssdk.String("instance-state-name"), Values: []string{"pending", "running", "stopping", "stopped", "shutting-down"}}
 }
 
 func (c *Clients) describeInstances(ctx context.Context, in *ec2.DescribeInstancesInput) ([]Instance, error) {
@@ -94,6 +88,9 @@ func instance(i ec2types.Instance) Instance {
 	}
 	for _, g := range i.SecurityGroups {
 		out.SecurityGroupIDs = append(out.SecurityGroupIDs, awssdk.ToString(g.GroupId))
+	}
+	if p := i.IamInstanceProfile; p != nil {
+		out.ProfileARN, out.ProfileID = awssdk.ToString(p.Arn), awssdk.ToString(p.Id)
 	}
 	if i.Placement != nil {
 		out.Zone = awssdk.ToString(i.Placement.AvailabilityZone)

@@ -43,7 +43,7 @@ func (l Leftovers) String() string {
 // give to what they make. It needs no cluster. An instance counts until it is terminated.
 func (c *Clients) Leftovers(ctx context.Context, cluster string) (Leftovers, error) {
 	var out Leftovers
-	instances, err := c.Instances(ctx, map[string]string{awsspec.TagClusterName: cluster, awsspec.TagNodePool: "*"})
+	instances, err := c.PoolInstances(ctx, cluster)
 	if err != nil {
 		return out, err
 	}
