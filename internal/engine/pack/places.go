@@ -17,12 +17,16 @@ func findPlaces(p *Problem) (of []int, places []Where) {
 	index := make(map[string]int)
 	var distinct []string
 	keys := make([]string, len(p.Where))
+	sold := make([]uint64, len(p.Offers))
+	for o := range p.Offers {
+		sold[o] = p.Offers[o].sold()
+	}
 	for i, w := range p.Where {
 		b := make([]byte, 0, 8*len(p.Offers))
 		for o := range p.Offers {
 			var zones uint64
 			if o < len(w.Zones) {
-				zones = w.Zones[o] & p.Offers[o].sold()
+				zones = w.Zones[o] & sold[o]
 			}
 			b = binary.LittleEndian.AppendUint64(b, zones)
 		}

@@ -62,6 +62,7 @@ type goods struct {
 // findGoods lists the offers that no earlier offer beats in every zone.
 func findGoods(p *Problem, places []Where, r *resources) []goods {
 	var out []goods
+	var kinds []*alike
 	n := len(r.dims)
 	rooms := make([]int64, n*len(p.Offers))
 	for i := range p.Offers {
@@ -70,15 +71,48 @@ func findGoods(p *Problem, places []Where, r *resources) []goods {
 		for j, d := range r.dims {
 			g.room[j] = r.net(o, d)
 		}
-		beaten := g.zones == 0
-		for k := 0; k < len(out) && !beaten; k++ {
-			beaten = out[k].beats(&g, places)
+		if g.zones == 0 {
+			continue
 		}
-		if !beaten {
+		open := openTo(&g, places)
+		at := slices.IndexFunc(kinds, func(x *alike) bool { return slices.Equal(x.open, open) })
+		if at < 0 {
+			at, kinds = len(kinds), append(kinds, &alike{open: open})
+		}
+		if !slices.ContainsFunc(kinds, func(x *alike) bool { return x.beats(&g, open, out, places) }) {
+			kinds[at].goods = append(kinds[at].goods, len(out))
 			out = append(out, g)
 		}
 	}
 	return out
+}
+
+// alike is goods that are open to the same places. Goods of many variants are seldom
+// compared: those that are open to fewer places beat none.
+type alike struct {
+	open  []uint64
+	goods []int
+}
+
+// openTo returns the set of places in which a class may run on the goods.
+func openTo(g *goods, places []Where) []uint64 {
+	open := make([]uint64, (len(places)+63)/64)
+	for w := range places {
+		if places[w].zones(g.index)&g.zones != 0 {
+			open[w>>6] |= 1 << (w & 63)
+		}
+	}
+	return open
+}
+
+// beats says whether one of them beats the goods, which are open to these places.
+func (a *alike) beats(o *goods, open []uint64, all []goods, places []Where) bool {
+	for i, w := range open {
+		if w&^a.open[i] != 0 {
+			return false
+		}
+	}
+	return slices.ContainsFunc(a.goods, func(i int) bool { return all[i].beats(o, places) })
 }
 
 // beats says whether a column of these goods beats each column of the others, and
