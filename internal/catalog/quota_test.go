@@ -34,8 +34,11 @@ func TestScope_CoversWhatTheReachSays(t *testing.T) {
 		ReachAll:          {true, true, true, true, true},
 	} {
 		for i, k := range []OfferingKey{
-			tried, {CapacityType: "spot", InstanceType: "m5.large", Zone: "b"}, {CapacityType: "spot", InstanceType: "c7g.large", Zone: "a"},
-			{CapacityType: "spot", InstanceType: "p5.48xlarge", Zone: "a"}, {CapacityType: "on-demand", InstanceType: "m5.large", Zone: "a"},
+			tried,
+			{CapacityType: "spot", InstanceType: "m5.large", Zone: "b"},
+			{CapacityType: "spot", InstanceType: "c7g.large", Zone: "a"},
+			{CapacityType: "spot", InstanceType: "p5.48xlarge", Zone: "a"},
+			{CapacityType: "on-demand", InstanceType: "m5.large", Zone: "a"},
 		} {
 			if got := tried.Scope(reach).Covers(k); got != covered[i] {
 				t.Errorf("reach %d covers %v: %v", reach, k, got)

@@ -33,12 +33,14 @@ type Trace = journal.Trace
 // failed.
 type Shortages = memory.Shortages
 
-// What comes of launches, for Shortages.After.
-type (
-	Tried = memory.Tried
-	Lack  = memory.Lack
-	Cause = memory.Cause
-)
+// Tried is what came of a launch, for Shortages.After.
+type Tried = memory.Tried
+
+// Lack is an offering that a launch tried in vain.
+type Lack = memory.Lack
+
+// Cause is what the cloud said about that.
+type Cause = memory.Cause
 
 // DefaultPolicy returns the settings that the daemon starts with.
 func DefaultPolicy() Policy { return view.DefaultPolicy() }
