@@ -55,7 +55,7 @@ func awaitUnused(ctx context.Context, j job[*aws.Clients], what string, look loo
 		case err != nil && (last == nil || errors.Is(err, aws.ErrUnauthorized) || errors.Is(err, aws.ErrCredentials)):
 			return false, err
 		case err != nil:
-			tflog.Warn(ctx, "asking again what needs the object", map[string]any{"object": what, "error": err.Error()})
+			logSurvived(ctx, what, err)
 			return false, nil // it may pass
 		case found == nil:
 			return true, nil
@@ -74,6 +74,11 @@ func awaitUnused(ctx context.Context, j job[*aws.Clients], what string, look loo
 		return last.refuse
 	}
 	return err
+}
+
+// logSurvived logs an error after which a wait goes on.
+func logSurvived(ctx context.Context, what string, err error) {
+	tflog.Warn(ctx, "asking again what needs the object", map[string]any{"object": what, "error": err.Error()})
 }
 
 // warnOfUse warns that a plan does something to an object which instances need.
@@ -208,17 +213,25 @@ func (m controllerRoleModel) users(ctx context.Context, client *aws.Clients, own
 		}
 		return &need{why: why, refuse: fmt.Errorf("%w (nothing was changed): %s", ErrDaemonRoleInUse, why)}, nil
 	}
-	// Only the daemon deletes what it has made, and ends without it in no good order. What
-	// AWS does not tell keeps no role.
+	if made := m.madeByDaemon(ctx, client); made != "" && own[madeReplaced] == "" {
+		return &need{why: "the daemon has to delete " + made, within: leftoversWithin}, nil
+	}
+	return nil, nil
+}
+
+// madeByDaemon names what only the daemon deletes in good order; "" for nothing. What AWS does
+// not tell keeps no role.
+func (m controllerRoleModel) madeByDaemon(ctx context.Context, client *aws.Clients) string {
+	cluster := m.ClusterName.ValueString()
 	left, err := client.Leftovers(ctx, cluster)
 	if err != nil {
 		tflog.Warn(ctx, "what the daemon has made is not known", map[string]any{"cluster": cluster, "error": err.Error()})
-		return nil, nil
+		return ""
 	}
-	if len(left.LaunchTemplates)+len(left.InstanceProfiles) == 0 || own[madeReplaced] != "" {
-		return nil, nil
+	if len(left.LaunchTemplates)+len(left.InstanceProfiles) == 0 {
+		return ""
 	}
-	return &need{why: fmt.Sprintf("the daemon has to delete %s", left), within: leftoversWithin}, nil
+	return left.String()
 }
 
 // served tells whether another role has taken the place of this one: it trusts the same
