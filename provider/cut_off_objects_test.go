@@ -14,7 +14,7 @@ func applied(obj *unstructured.Unstructured, manager, fields string, operation m
 	live := obj.DeepCopy()
 	live.SetUID("1")
 	live.SetManagedFields(append(live.GetManagedFields(), metav1.ManagedFieldsEntry{
-		Manager: manager, Operation: operation, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)},
+		Manager: manager, Operation: operation, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields),
 	}))
 	return live
 }

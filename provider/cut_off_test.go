@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -18,29 +19,29 @@ func forgotten(t *testing.T, h *harness, kind string, config object) {
 
 func TestCutOff_WhatDiffersIsNeverTakenUp(t *testing.T) {
 	config := object{"cluster_name": testCluster, "node_role_arn": testNodeRole}
-	for name, meddle := range map[string]func(*testing.T, *cloud){
-		"another description": func(t *testing.T, c *cloud) {
-			must(t, c.meddleWithRole(t.Context(), theirControllerRole, func(r *aws.Role) { r.Description = "meddled" }))
+	for name, meddle := range map[string]func(context.Context, *cloud) error{
+		"another description": func(ctx context.Context, c *cloud) error {
+			return c.meddleWithRole(ctx, theirControllerRole, func(r *aws.Role) { r.Description = "meddled" })
 		},
-		"one tag more": func(t *testing.T, c *cloud) {
-			must(t, c.meddleWithRole(t.Context(), theirControllerRole, func(r *aws.Role) { r.Tags = map[string]string{"team": "platform", "owner": "somebody"} }))
+		"one tag more": func(ctx context.Context, c *cloud) error {
+			return c.meddleWithRole(ctx, theirControllerRole, func(r *aws.Role) { r.Tags = map[string]string{"team": "platform", "owner": "somebody"} })
 		},
-		"one policy more": func(t *testing.T, c *cloud) {
-			must(t, c.meddleWithRole(t.Context(), theirControllerRole, func(r *aws.Role) {
+		"one policy more": func(ctx context.Context, c *cloud) error {
+			return c.meddleWithRole(ctx, theirControllerRole, func(r *aws.Role) {
 				r.ManagedPolicies = append(slices.Clone(r.ManagedPolicies), "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore")
-			}))
+			})
 		},
-		"an inline policy": func(t *testing.T, c *cloud) {
-			must(t, c.meddleWithRole(t.Context(), theirControllerRole, func(r *aws.Role) {
+		"an inline policy": func(ctx context.Context, c *cloud) error {
+			return c.meddleWithRole(ctx, theirControllerRole, func(r *aws.Role) {
 				r.InlinePolicies = map[string]string{"theirs": `{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Action":"*","Resource":"*"}]}`}
-			}))
+			})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cloud := startCloud(t)
 			h := configured(t, cloud.config())
 			forgotten(t, h, "karpenter_controller_role", config)
-			meddle(t, cloud)
+			must(t, meddle(t.Context(), cloud))
 			before := cloud.named(nil)
 			role := h.again(cloud.config()).resource("karpenter_controller_role")
 			diags := role.apply(config)

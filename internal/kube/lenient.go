@@ -154,12 +154,7 @@ func (r *reader) readObject(value json.RawMessage, t reflect.Type, path string) 
 		return nil, err
 	}
 	for name, part := range parts {
-		of, known := reflect.Type(nil), true
-		if t.Kind() == reflect.Map {
-			of = t.Elem()
-		} else {
-			of, known = fieldOf(t, name)
-		}
+		of, known := partOf(t, name)
 		if !known {
 			continue // nothing reads it
 		}
@@ -183,6 +178,14 @@ func (r *reader) readList(value json.RawMessage, t reflect.Type, path string) (j
 		}
 	}
 	return json.Marshal(out)
+}
+
+// partOf returns the type of what an object of the type has under the name.
+func partOf(t reflect.Type, name string) (reflect.Type, bool) {
+	if t.Kind() == reflect.Map {
+		return t.Elem(), true
+	}
+	return fieldOf(t, name)
 }
 
 // fieldOf returns the type of the field that has the name in JSON.
