@@ -61,7 +61,11 @@ func TestInstanceProfile_LifeWithDriftAndImport(t *testing.T) {
 		wantError(t, diags, `form "name"`, `"a,b"`)
 	})
 	t.Run("conflict", func(t *testing.T) {
-		wantError(t, h.resource("karpenter_instance_profile").apply(config), "already exists", `id = "nodes"`, "choose another name")
+		wantError(t, h.resource("karpenter_instance_profile").apply(config), "another resource of this configuration", "Remove one of the two")
+		_, err := cloud.clients.CreateInstanceProfile(t.Context(), aws.InstanceProfile{Name: "theirs", Role: "green"})
+		must(t, err)
+		theirs := object{"name": "theirs", "role": "green"} // and the provider's default tags
+		wantError(t, h.resource("karpenter_instance_profile").apply(theirs), "already exists", `id = "theirs"`, "choose another name")
 	})
 	t.Run("replacement", func(t *testing.T) {
 		p := profile.plan(object{"name": "other", "role": "green"})
