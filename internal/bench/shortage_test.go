@@ -40,7 +40,8 @@ func realCatalogue(t *testing.T, capacity []string, workloads ...sim.Workload) (
 		need(label.Arch, label.In, "amd64"), need(label.CapacityType, label.In, capacity...))
 	slices.SortFunc(all, func(a, b catalog.InstanceType) int { return strings.Compare(a.Name, b.Name) })
 	return sim.Config{
-		Seed: 1, Workloads: workloads, Policy: engine.DefaultPolicy(), Limit: 90 * time.Minute, Boot: 40 * time.Second,
+		Gated: true,
+		Seed:  1, Workloads: workloads, Policy: engine.DefaultPolicy(), Limit: 90 * time.Minute, Boot: 40 * time.Second,
 		Classes: []cluster.Class{{Name: "default", Ready: true, Types: all}},
 		Pools:   []cluster.Pool{{Name: "general", UID: "uid-general", Class: "default", Ready: true, Disruption: cluster.Disruption{After: 30 * time.Second}, Requirements: reqs}},
 	}, all

@@ -201,7 +201,10 @@ type Config struct {
 
 	Shorts  []Short
 	Outages []Outage
-	Deaths  []time.Duration // times at which the oldest node that runs pods dies
+	// Gated lets launch calls of a pool go few at a time, as the daemon does. Without it every
+	// call goes at once: it changes when nodes come, which most runs are not about.
+	Gated  bool
+	Deaths []time.Duration // times at which the oldest node that runs pods dies
 	// Stillborn is how many thousandths of the instances never join.
 	Stillborn int64
 	// Restarts are times at which the daemon starts anew: of a plan that it is carrying

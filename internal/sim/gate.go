@@ -7,8 +7,7 @@ import (
 )
 
 // gate lets launch calls of a pool go few at a time while none is known to succeed; see
-// daemon/internal/claim. Where nothing can fail it holds up no call: a run does not model the
-// daemon's workers either.
+// daemon/internal/claim. It holds up no call of a run that does not ask for it.
 type gate struct {
 	waiting       []*claim
 	under, window int // calls under way, and how many may be
@@ -19,7 +18,7 @@ const fewCalls, mostCalls = 4, 24
 
 // call makes the launch call of the NodeClaim when the gate lets it.
 func (r *run) call(c *claim) {
-	if len(r.cfg.Outages) == 0 {
+	if !r.cfg.Gated {
 		r.clock.after(r.cfg.Fleet, func() { r.launch(c) })
 		return
 	}
