@@ -84,6 +84,10 @@ func (c *cluster) foreign(ctx context.Context, objects []*unstructured.Unstructu
 	if err := c.allReadable(ctx, objects, adopting); err != nil {
 		return nil, err
 	}
+	objects, err := c.boundToAccount(ctx, objects)
+	if err != nil {
+		return nil, err
+	}
 	theirs, left := map[string]*unstructured.Unstructured{}, c.findLeft(ctx, objects, own)
 	for _, obj := range objects {
 		found, err := c.madeByOthers(ctx, obj, own, adopting, left)
@@ -93,6 +97,31 @@ func (c *cluster) foreign(ctx context.Context, objects []*unstructured.Unstructu
 		theirs[kube.RefOf(obj).Key()] = found
 	}
 	return theirs, nil
+}
+
+// boundToAccount gives the objects with the Deployment as it is declared for the service account
+// that exists: so a Deployment that an apply has left is compared.
+func (c *cluster) boundToAccount(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	out := slices.Clone(objects)
+	var account k8stypes.UID
+	for i, obj := range out {
+		switch obj.GetKind() {
+		case serviceAccountKind:
+			live, err := c.Get(ctx, kube.RefOf(obj))
+			switch {
+			case err == nil:
+				account = live.GetUID()
+			case !errors.Is(err, kube.ErrNotFound):
+				return nil, err
+			}
+		case deploymentKind:
+			var err error
+			if out[i], err = install.BoundTo(obj, account); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
 }
 
 // madeByOthers gives the live object if somebody else made it and it can be used as it
@@ -196,8 +225,9 @@ func changed(applied *unstructured.Unstructured, owned map[string]any) []string 
 
 // liveObjects is the objects attribute as the cluster has it. An object that is
 // gone, or that somebody else has replaced, is missing. The value of a changed
-// object names the changed fields. going are the objects that are being deleted. An object that is gone is deleted from own. If
-// nothing is recorded yet, the live objects become ours: see record.
+// object names the changed fields. going are the objects that are being deleted. An object
+// that is gone is deleted from own. If nothing is recorded yet, the live objects become ours:
+// see record.
 func (m daemonModel) liveObjects(ctx context.Context, c *cluster, own made, recorded bool) (live map[string]string, going []*unstructured.Unstructured, err error) {
 	objects, err := m.objects(ctx)
 	if err != nil {

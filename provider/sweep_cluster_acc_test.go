@@ -369,6 +369,9 @@ func (c *swept) things(t *testing.T) map[string]wire.Thing {
 // The label stays until the next update, and nothing depends on it then.
 var renamedFrom = regexp.MustCompile(`"labels": \{\s*"karpenterd.sh/renamed-from": "UID"\s*\},?\s*|"f:metadata": \{\s*"f:labels": \{\s*"f:karpenterd.sh/renamed-from": \{\}\s*\}\s*\},?\s*`)
 
+// ofAccount is what follows from the UID of the daemon's service account.
+var ofAccount = regexp.MustCompile(`"` + install.ChecksumAnnotation + `": "[0-9a-f]+"`)
+
 // thingsOf adds the objects of a kind. The identity has the version, so that every write
 // counts. The content has who owns which field.
 func (c *swept) thingsOf(t *testing.T, gvr schema.GroupVersionResource, namespace string, into map[string]wire.Thing) {
@@ -402,7 +405,7 @@ func (c *swept) thingsOf(t *testing.T, gvr schema.GroupVersionResource, namespac
 		}
 		text, err := json.MarshalIndent(obj.Object, "", " ")
 		must(t, err)
-		content := renamedFrom.ReplaceAllString(uids.ReplaceAllString(string(text), "UID"), "")
+		content := renamedFrom.ReplaceAllString(ofAccount.ReplaceAllString(uids.ReplaceAllString(string(text), "UID"), ""), "")
 		into[strings.Join([]string{gvr.Group, gvr.Version, gvr.Resource, namespace, name}, "/")] = wire.Thing{Identity: version, Content: content}
 	}
 }
