@@ -219,16 +219,7 @@ func AsReported(types []InstanceType, reports map[string]Report) []InstanceType 
 				continue
 			}
 			t.Smaller = append(slices.Clip(t.Smaller), Smaller{Resource: name, Listed: listed, Node: f.Node})
-			switch name {
-			case quantity.CPU:
-				t.Allocatable.MilliCPU = f.Least
-			case quantity.Memory:
-				t.Allocatable.MemoryBytes = f.Least
-			case quantity.EphemeralStorage:
-				t.Allocatable.EphemeralBytes = f.Least
-			case quantity.Pods:
-				t.Allocatable.PodSlots = f.Least
-			}
+			t.Allocatable = t.Allocatable.With(name, f.Least)
 		}
 	}
 	return out

@@ -52,6 +52,23 @@ func (r Resources) Extend(name string, count int64) Resources {
 	return r
 }
 
+// With returns r with the amount of the named resource set to count.
+func (r Resources) With(name string, count int64) Resources {
+	switch name {
+	case CPU:
+		r.MilliCPU = count
+	case Memory:
+		r.MemoryBytes = count
+	case EphemeralStorage:
+		r.EphemeralBytes = count
+	case Pods:
+		r.PodSlots = count
+	default:
+		return r.Extend(name, count)
+	}
+	return r
+}
+
 // Get returns the amount of the named resource; zero where r has none.
 func (r Resources) Get(name string) int64 {
 	switch name {

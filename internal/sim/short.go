@@ -12,17 +12,7 @@ func (c Config) reported(instanceType string, listed quantity.Resources) quantit
 		if s.Type != "" && s.Type != instanceType {
 			continue
 		}
-		left := quantity.MulDiv(listed.Get(s.Resource), 1000-s.Permille, 1000)
-		switch s.Resource {
-		case quantity.CPU:
-			listed.MilliCPU = left
-		case quantity.Memory:
-			listed.MemoryBytes = left
-		case quantity.EphemeralStorage:
-			listed.EphemeralBytes = left
-		case quantity.Pods:
-			listed.PodSlots = left
-		}
+		listed = listed.With(s.Resource, quantity.MulDiv(listed.Get(s.Resource), 1000-s.Permille, 1000))
 	}
 	return listed
 }
