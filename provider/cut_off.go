@@ -174,7 +174,7 @@ func cutOff(obj, live *unstructured.Unstructured) (bool, error) {
 	if kube.Unfinished(live) {
 		return true, nil
 	}
-	if kind := live.GetKind(); kind != "Deployment" && kind != nodePoolRef("").Kind && kind != nodeClassRef("").Kind {
+	if kind := live.GetKind(); kind != deploymentKind && kind != nodePoolRef("").Kind && kind != nodeClassRef("").Kind {
 		return true, nil
 	}
 	owned, err := kube.Owned(live, kube.FieldManager)
@@ -194,7 +194,7 @@ func appliedByUsAlone(obj *unstructured.Unstructured) bool {
 // rival tells whether another configuration of this provider has a daemon in the cluster:
 // its objects are not left over. deployment is the declared one.
 func (c *cluster) rival(ctx context.Context, deployment *unstructured.Unstructured, own made) (bool, error) {
-	all, err := c.List(ctx, schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, "", "")
+	all, err := c.List(ctx, schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: deploymentKind}, "", "")
 	if err != nil {
 		return false, err
 	}
@@ -219,7 +219,7 @@ func (c *cluster) rival(ctx context.Context, deployment *unstructured.Unstructur
 func (c *cluster) findLeft(ctx context.Context, objects []*unstructured.Unstructured, own made) func(obj, live *unstructured.Unstructured) (bool, error) {
 	rival := sync.OnceValues(func() (bool, error) {
 		for _, obj := range objects {
-			if obj.GetKind() == "Deployment" {
+			if obj.GetKind() == deploymentKind {
 				return c.rival(ctx, obj, own)
 			}
 		}

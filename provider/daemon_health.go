@@ -101,7 +101,6 @@ func (c *cluster) leaseOf(ctx context.Context, namespace string) (holder, renewe
 	if err != nil {
 		return "", "", err
 	}
-	holder, _, _ = unstructured.NestedString(live.Object, "spec", "holderIdentity")
-	renewed, _, _ = unstructured.NestedString(live.Object, "spec", "renewTime")
+	holder, renewed = heldBy(live)
 	return holder, renewed, nil
 }

@@ -79,8 +79,7 @@ func (c *cluster) foreignLeases(ctx context.Context, namespaces []string) (map[s
 	}
 	out := map[string]string{}
 	for _, lease := range list.Items {
-		holder, _, _ := unstructured.NestedString(lease.Object, "spec", "holderIdentity")
-		renewed, _, _ := unstructured.NestedString(lease.Object, "spec", "renewTime")
+		holder, renewed := heldBy(&lease)
 		if holder == "" || isDaemon(holder) && slices.Contains(namespaces, lease.GetNamespace()) {
 			continue
 		}
@@ -90,6 +89,13 @@ func (c *cluster) foreignLeases(ctx context.Context, namespaces []string) (map[s
 		out[fmt.Sprintf("%s/%s, held by %s", lease.GetNamespace(), lease.GetName(), holder)] = renewed
 	}
 	return out, nil
+}
+
+// heldBy gives the holder of the Lease and the time of its renewal; each is "" if there is none.
+func heldBy(lease *unstructured.Unstructured) (holder, renewed string) {
+	holder, _, _ = unstructured.NestedString(lease.Object, "spec", "holderIdentity")
+	renewed, _, _ = unstructured.NestedString(lease.Object, "spec", "renewTime")
+	return holder, renewed
 }
 
 // isDaemon tells whether the holder of a Lease is a pod of the daemon.
@@ -115,7 +121,7 @@ func (c *cluster) removeLease(ctx context.Context, namespace string) error {
 			return nil
 		}
 	}
-	if holder, _, _ := unstructured.NestedString(live.Object, "spec", "holderIdentity"); holder != "" && !isDaemon(holder) {
+	if holder, _ := heldBy(live); holder != "" && !isDaemon(holder) {
 		return nil
 	}
 	return c.Delete(ctx, ref, live.GetUID())
