@@ -71,15 +71,7 @@ func (s *smaller) play(steps, boot int) (launched []string, most int) {
 // almostAll makes one pod that needs all that the catalogue says of c5.large of a resource.
 func almostAll(resource string) func(*cluster.Pod) {
 	return func(p *cluster.Pod) {
-		all := instanceType("c5.large", 2, 4, 1).Allocatable
-		switch resource {
-		case quantity.CPU:
-			p.Shape.Requests.MilliCPU = all.MilliCPU
-		case quantity.Memory:
-			p.Shape.Requests.MemoryBytes = all.MemoryBytes
-		case quantity.EphemeralStorage:
-			p.Shape.Requests.EphemeralBytes = all.EphemeralBytes
-		}
+		p.Shape.Requests = p.Shape.Requests.With(resource, instanceType("c5.large", 2, 4, 1).Allocatable.Get(resource))
 	}
 }
 

@@ -93,17 +93,7 @@ func (m *machines) report(name, instanceType string, r quantity.Resources) {
 }
 
 func less(r quantity.Resources, name string, by int64) quantity.Resources {
-	switch name {
-	case quantity.CPU:
-		r.MilliCPU -= by
-	case quantity.Memory:
-		r.MemoryBytes -= by
-	case quantity.EphemeralStorage:
-		r.EphemeralBytes -= by
-	case quantity.Pods:
-		r.PodSlots -= by
-	}
-	return r
+	return r.With(name, r.Get(name)-by)
 }
 
 func TestWorld_PlansNeverCountOnMoreThanANodeOfTheTypeReported(t *testing.T) {
