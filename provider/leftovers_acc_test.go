@@ -46,6 +46,7 @@ func TestDestroy_WhatIsLeftInAWSIsAnErrorThatNamesIt(t *testing.T) {
 	if err := l.aws.DeleteRole(t.Context(), "left", aws.AnyID); err != nil {
 		t.Fatal(err)
 	}
+	wantNoError(t, daemon.apply(idle(nil))) // with time enough for all that a destroy waits for
 	wantNoError(t, daemon.destroy())
 	if !s.gone(namespaces, "", "karpenter") {
 		t.Error("nothing is left in AWS, and the daemon is still there")

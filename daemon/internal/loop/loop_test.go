@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -410,25 +411,27 @@ func TestLoop_LogsAnObjectThatIsLeftOutOnceWhileItStaysSo(t *testing.T) {
 				s := newStage(t)
 				var log bytes.Buffer
 				ctx, cancel := context.WithCancel(t.Context())
-				ended := make(chan struct{})
-				go func() {
-					defer close(ended)
-					for len(s.outs) < 900 {
+				var busy sync.WaitGroup
+				busy.Go(func() {
+					for ctx.Err() == nil {
 						select {
 						case s.changed <- struct{}{}:
 						default:
 						}
 						time.Sleep(5 * time.Millisecond)
-						synctest.Wait()
 					}
-					cancel()
-				}()
+				})
+				recorder := onRecord{s, func() {
+					if len(s.outs) == 900 {
+						cancel()
+					}
+				}}
 				logger := hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Error})
-				l := loop.New(loop.Config{World: busyWorld{s, c.faults}, Actor: s, Recorder: s, Policy: engine.DefaultPolicy(), Logger: logger, WorkLimit: loop.WorkLimit})
+				l := loop.New(loop.Config{World: busyWorld{s, c.faults}, Actor: s, Recorder: recorder, Policy: engine.DefaultPolicy(), Logger: logger, WorkLimit: loop.WorkLimit})
 				if err := l.Run(ctx); err != nil {
 					t.Error(err)
 				}
-				<-ended
+				busy.Wait()
 				if lines := strings.Count(log.String(), "left out of decisions"); lines != c.lines {
 					t.Errorf("%d lines in %d Steps, want %d", lines, len(s.outs), c.lines)
 				}
