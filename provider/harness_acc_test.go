@@ -23,6 +23,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/toolchain"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/share"
 	"github.com/karpenterd/terraform-provider-karpenter/provider"
 )
 
@@ -65,14 +66,14 @@ func openTofu(t testing.TB) cli {
 
 // clis are the tools of tests in which the tool itself decides: taint, the plan's actions,
 // values that are unknown, imports, the order of a destroy. They are OpenTofu, and Terraform
-// if it is on PATH.
+// if it is on PATH; a run of the tests draws one of both, or plays both. See package share.
 func clis(t *testing.T) []cli {
 	t.Helper()
 	all := []cli{openTofu(t)}
 	if path, err := exec.LookPath("terraform"); err == nil {
 		all = append(all, cli{"terraform", path, "registry.terraform.io"})
 	}
-	return all
+	return share.Of(t.Name(), len(all), all)
 }
 
 // use makes the test run the provider with this tool.

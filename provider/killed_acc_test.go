@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/share"
 )
 
 // An apply is killed while a call of it is held, with all its processes: nothing of it is in
@@ -45,7 +47,7 @@ func TestKilled_ADaemonIsTakenUpWithAllItsObjects(t *testing.T) {
 	first := s.begin(t, operation{name: "create", to: s.first})
 	calls, target := first.record()
 	seen := map[string]bool{}
-	for _, n := range makers(calls, s.writes) {
+	for _, n := range makers(t.Name(), calls, s.writes) {
 		t.Run(fmt.Sprintf("%d-%s", n, strings.ReplaceAll(calls[n-1], " ", "-")), func(t *testing.T) {
 			first.onceMore(t).play(n, calls[n-1], killedAfter, target, seen)
 			if after := c.everything(t); !slices.Equal(before, after) {
@@ -55,19 +57,15 @@ func TestKilled_ADaemonIsTakenUpWithAllItsObjects(t *testing.T) {
 	}
 }
 
-// makers are the numbers of the calls that make something: the first, one in the middle and
-// the last, or with SWEEP=all in the environment each.
-func makers(calls []string, writes func(string) bool) []int {
+// makers are the numbers of the calls that make something: a share of them, or all.
+func makers(name string, calls []string, writes func(string) bool) []int {
 	var all []int
 	for i, call := range calls {
 		if writes(call) {
 			all = append(all, i+1)
 		}
 	}
-	if os.Getenv("SWEEP") == "all" || len(all) < 3 {
-		return all
-	}
-	return []int{all[0], all[len(all)/2], all[len(all)-1]}
+	return share.Of(name, max(1, len(all)/3), all)
 }
 
 // killedApplies kills an apply of the first configuration at each of the calls, and goes on.
@@ -94,7 +92,7 @@ func (c cli) killedApplies(t *testing.T, program string, s *sweep) {
 	calls, _ := sc.gate.open()
 	target := sc.look()
 	c.mustRun(t, dir, "destroy", "-auto-approve")
-	for _, n := range makers(calls, s.writes) {
+	for _, n := range makers(t.Name(), calls, s.writes) {
 		t.Run(fmt.Sprintf("%d-%s", n, strings.ReplaceAll(calls[n-1], " ", "-")), func(t *testing.T) {
 			dir, declare := begin()
 			declare(s.first)

@@ -142,11 +142,11 @@ func (c *swept) sweepsBesideOthers() []*sweep {
 	}
 	return []*sweep{
 		{
-			kind: "karpenter_node_class", id: "ours", setting: c.set, faults: faultsInCluster(), writes: writesCluster, denial: denialInCluster,
+			kind: "karpenter_node_class", id: "ours", setting: c.set, oneIn: 2, faults: faultsInCluster(), writes: writesCluster, denial: denialInCluster,
 			first: ownClass(nil), second: ownClass(object{"tags": object{"env": "two"}, "detailed_monitoring": true}),
 		},
 		{
-			kind: "karpenter_node_pool", id: "spot", setting: c.set, faults: faultsInCluster(), writes: writesCluster, denial: denialInCluster,
+			kind: "karpenter_node_pool", id: "spot", setting: c.set, oneIn: 2, faults: faultsInCluster(), writes: writesCluster, denial: denialInCluster,
 			first: pool(object{"limits": object{"cpu": "5"}}), second: pool(object{"weight": 7}),
 			renamed: pool(object{"limits": object{"cpu": "5"}, "name": "other"}), newID: "other",
 		},
@@ -155,7 +155,7 @@ func (c *swept) sweepsBesideOthers() []*sweep {
 
 func (c *swept) sweepOfDaemon() *sweep {
 	return &sweep{
-		kind: "karpenter_daemon", id: "karpenter", setting: c.set, turns: true, once: true, faults: faultsInCluster(), writes: writesCluster, denial: denialInCluster,
+		kind: "karpenter_daemon", id: "karpenter", setting: c.set, turns: true, oneIn: 4, once: true, faults: faultsInCluster(), writes: writesCluster, denial: denialInCluster,
 		// What changes: every object by its labels, the service account by its name, and the definitions by their adoption.
 		first: idle(nil), second: idle(object{"labels": object{"team": "platform"}, "service_account": "other", "adopt_definitions": true}),
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/share"
 )
 
 // The sweep plays every operation of a resource again and again. Each time another call
@@ -55,7 +55,8 @@ type sweep struct {
 	// was made is gone.
 	remade bool
 	faults []fault
-	turns  bool // see faultsOf; with SWEEP=all in the environment each call gets each fault
+	turns  bool // see faultsOf
+	oneIn  int  // a run of the tests plays one in so many calls; 0: each. See package share
 	once   bool // without the operation back
 	// unproven tells that what a killed run has made cannot be told from what others have: it
 	// is used as it is, and the destroy leaves it and names it.
@@ -102,7 +103,8 @@ func (s *sweep) run(t *testing.T) {
 					t.Fatal("the operation makes no calls: there is nothing to sweep")
 				}
 				cases, seen := 0, map[string]bool{}
-				for i, call := range calls {
+				for _, i := range s.drawn(t.Name(), len(calls)) {
+					call := calls[i]
 					for _, f := range s.faultsOf(i, call) {
 						cases++
 						t.Run(fmt.Sprintf("%d-%s/%s", i+1, strings.ReplaceAll(call, " ", "-"), f), func(t *testing.T) {
@@ -116,9 +118,18 @@ func (s *sweep) run(t *testing.T) {
 	})
 }
 
+// drawn are the calls, counted from 0, that get faults in this run of the tests.
+func (s *sweep) drawn(name string, calls int) []int {
+	all := make([]int, calls)
+	for i := range all {
+		all[i] = i
+	}
+	return share.Of(name, max(1, s.oneIn), all)
+}
+
 // faultsOf are the faults that call i, counted from 0, gets. Only a write can meet another
 // writer. Where a sweep takes turns, a call gets one fault in which nothing is carried out
-// and one in which the call is, and its neighbours get others.
+// and one in which the call is, unless all is played.
 func (s *sweep) faultsOf(i int, call string) []fault {
 	var without, with []fault
 	for _, f := range s.faults {
@@ -130,8 +141,9 @@ func (s *sweep) faultsOf(i int, call string) []fault {
 			with = append(with, f)
 		}
 	}
-	if s.turns && os.Getenv("SWEEP") != "all" {
-		return []fault{without[i%len(without)], with[i%len(with)]}
+	if s.turns {
+		of := fmt.Sprint(s.kind, i, call)
+		without, with = share.Of(of, len(without), without), share.Of(of, len(with), with)
 	}
 	return append(without, with...)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -34,6 +35,12 @@ const (
 	actionBuildOutput = "build-output"
 )
 
+// Of the tests that took longest, the report names so many, and none that took less seconds.
+const (
+	most        = 10
+	worthNaming = 5
+)
+
 // test names a test; name is empty for what a package says itself.
 type test struct{ pkg, name string }
 
@@ -49,7 +56,8 @@ type report struct {
 	skipped  []test
 	broken   []string // packages that failed without a failing test
 	running  map[test]time.Time
-	inPkg    map[string]int // tests finished, by package
+	took     map[test]float64 // seconds, of tests that are no part of another
+	inPkg    map[string]int   // tests finished, by package
 	output   map[test][]string
 	build    map[string][]string // compiler output by import path
 	lastLine time.Time
@@ -57,7 +65,7 @@ type report struct {
 
 func newReport(w io.Writer, allowed map[string]string) *report {
 	return &report{
-		w: w, allowed: allowed, running: map[test]time.Time{}, inPkg: map[string]int{},
+		w: w, allowed: allowed, running: map[test]time.Time{}, took: map[test]float64{}, inPkg: map[string]int{},
 		output: map[test][]string{}, build: map[string][]string{}, lastLine: time.Now(),
 	}
 }
@@ -110,6 +118,9 @@ func (r *report) take(e event) {
 		if e.Test == "" {
 			r.endPackage(e)
 			return
+		}
+		if !strings.Contains(e.Test, "/") {
+			r.took[t] = e.Elapsed
 		}
 		r.endTest(t, e.Action)
 	}
@@ -218,6 +229,7 @@ func (r *report) summary() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	ok := len(r.failed) == 0 && len(r.broken) == 0
+	r.slowest()
 	for _, t := range r.skipped {
 		pkg, _, _ := strings.Cut(t.pkg, " (") // whatever part ran it
 		if why, allowed := r.allowed[test{pkg, t.name}.String()]; allowed {
@@ -239,6 +251,20 @@ func (r *report) summary() bool {
 	}
 	r.line("%d passed, %d failed, %d skipped", r.passed, len(r.failed)+len(r.broken), len(r.skipped))
 	return ok
+}
+
+// slowest names the tests that took longest, and what they took: there is most to gain.
+func (r *report) slowest() {
+	slow := slices.SortedFunc(maps.Keys(r.took), func(a, b test) int {
+		return cmp.Or(cmp.Compare(r.took[b], r.took[a]), byName(a, b))
+	})
+	slow = slices.DeleteFunc(slow, func(t test) bool { return r.took[t] < worthNaming })
+	for i, t := range slow[:min(most, len(slow))] {
+		if i == 0 {
+			r.line("slowest tests:")
+		}
+		r.line("%7.1fs  %s", r.took[t], t)
+	}
 }
 
 // reason is what a test said when it was skipped, on one line.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +69,16 @@ func TestReport_FailsOnWhateverIsNotAPass(t *testing.T) {
 {"Action":"fail","Package":"b"}
 `,
 			want: []string{"panic: boom", "failed: b.TestP", "1 passed, 1 failed, 0 skipped"},
+		},
+		{
+			name: "the slowest tests are named, each with all its parts", ok: true, events: passing + `{"Action":"run","Package":"c","Test":"TestSlow"}
+{"Action":"run","Package":"c","Test":"TestSlow/part"}
+{"Action":"pass","Package":"c","Test":"TestSlow/part","Elapsed":6}
+{"Action":"pass","Package":"c","Test":"TestSlow","Elapsed":7}
+{"Action":"run","Package":"c","Test":"TestSlower"}
+{"Action":"pass","Package":"c","Test":"TestSlower","Elapsed":70.26}
+`,
+			want: []string{"slowest tests:\n   70.3s  c.TestSlower\n    7.0s  c.TestSlow\n"}, not: []string{"TestX", "part"},
 		},
 		{name: "nothing ran", events: "", want: []string{"no test ran", "0 passed, 0 failed, 0 skipped"}},
 		{name: "what is no event is passed through", events: "warning: x\n" + passing, ok: true, want: []string{"warning: x\n"}},
@@ -137,16 +148,55 @@ func TestReport_PartsOfOnePackageAreToldApart(t *testing.T) {
 	}
 }
 
-func TestRun_FailsWithAnyOfItsParts(t *testing.T) {
-	if got := apart([]string{"-json", "./a", "--", "-run", "X", "./b"}); !reflect.DeepEqual(got, [][]string{{"-json", "./a"}, {"-run", "X", "./b"}}) {
-		t.Errorf("parts: %q", got)
+// Every test is in one part, but for those that are left out.
+func TestDeal_EachTestIsInOnePart(t *testing.T) {
+	dealt, err := deal(t.Context(), [][]string{{"-json", "./x"}, {"-parts=3", "-json", "-skip=^TestDeal_", "."}})
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, second := range []string{"no-such-package", "-no-such-flag"} {
-		if ok, err := run(t.Context(), []string{"-json", "-run", "SignOfLife", ".", "--", "-json", second}); ok && err == nil {
-			t.Errorf("%s in the second part fails nothing", second)
+	if len(dealt) != 4 || !reflect.DeepEqual(dealt[0], []string{"-json", "./x"}) {
+		t.Fatalf("runs: %q", dealt)
+	}
+	names := map[string]int{}
+	for _, args := range dealt[1:] {
+		if !reflect.DeepEqual(args[2:], []string{"-json", "-skip=^TestDeal_", "."}) {
+			t.Errorf("arguments of a part: %q", args)
+		}
+		pattern := regexp.MustCompile(args[1])
+		for _, name := range []string{"TestReport_FailsOnWhateverIsNotAPass", "TestDeal_EachTestIsInOnePart", "TestRun_FailsWithAnyOfItsParts"} {
+			if pattern.MatchString(name) {
+				names[name]++
+			}
+		}
+		if pattern.MatchString("TestRun_") {
+			t.Errorf("%s matches the beginning of a name", args[1])
 		}
 	}
-	if ok, err := run(t.Context(), []string{"-json", "-run", "SignOfLife", ".", "--", "-json", "-run", "TestReport", "."}); !ok || err != nil {
-		t.Errorf("two parts that pass: %v, %v", ok, err)
+	if !reflect.DeepEqual(names, map[string]int{"TestReport_FailsOnWhateverIsNotAPass": 1, "TestRun_FailsWithAnyOfItsParts": 1}) {
+		t.Errorf("parts that have the test: %v", names)
+	}
+	for _, bad := range [][]string{{"-parts=0", "."}, {"-parts=x", "."}, {"-parts=2", "-skip=(", "."}, {"-parts=2", "-skip=.", "."}, {"-parts=2", "./no-such-package"}} {
+		if dealt, err := deal(t.Context(), [][]string{bad}); err == nil {
+			t.Errorf("%q: %q", bad, dealt)
+		}
+	}
+}
+
+func TestRun_FailsWithAnyOfItsParts(t *testing.T) {
+	if got := apart([]string{"-json", "./a", "--", "-run", "X", "./b"}, "--"); !reflect.DeepEqual(got, [][]string{{"-json", "./a"}, {"-run", "X", "./b"}}) {
+		t.Errorf("parts: %q", got)
+	}
+	for _, mark := range []string{"--", "++"} {
+		for _, bad := range []string{"no-such-package", "-no-such-flag"} {
+			if ok, err := run(t.Context(), []string{"-json", "-run", "SignOfLife", ".", mark, "-json", bad}); ok && err == nil {
+				t.Errorf("%s after %s fails nothing", bad, mark)
+			}
+			if ok, err := run(t.Context(), []string{"-json", bad, mark, "-json", "-run", "SignOfLife", "."}); ok && err == nil {
+				t.Errorf("%s before %s fails nothing", bad, mark)
+			}
+		}
+		if ok, err := run(t.Context(), []string{"-json", "-run", "SignOfLife", ".", mark, "-json", "-run", "TestReport", "."}); !ok || err != nil {
+			t.Errorf("two parts with %s that pass: %v, %v", mark, ok, err)
+		}
 	}
 }
