@@ -52,7 +52,7 @@ func podAttributes() map[string]schema.Attribute {
 			Validators: []validator.Map{mapvalidator.KeysAre(validate.LabelKey()), mapvalidator.ValueStringsAre(validate.LabelValue())},
 		},
 		"pod_annotations":       schema.MapAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Annotations of the daemon's pods alone, beside `annotations`."},
-		"metrics_port":          portAttribute("`/metrics` and `/decisions`", install.MetricsPort),
+		"metrics_port":          portAttribute("`/metrics`", install.MetricsPort),
 		"health_probe_port":     portAttribute("the health probes", install.HealthProbePort),
 		"pod_disruption_budget": podDisruptionBudgetAttribute(),
 	}

@@ -29,5 +29,6 @@ func settingsWithout() map[string]string {
 		install.EnvPodName:     "Kubernetes gives each pod its name",
 		install.EnvBindAddress: "Kubernetes gives each pod its address",
 		install.EnvTimeFactor:  "it is for laboratories, where instances start and end faster than on AWS",
+		install.EnvLoopback:    "it is for laboratories, where pods have no network of their own",
 	}
 }

@@ -23,6 +23,9 @@ const (
 	// EnvTimeFactor is for laboratories, which set it beside the manifests: how many times
 	// as fast as on AWS instances start and end, and notices of interruptions run out.
 	EnvTimeFactor = "KARPENTERD_TIME_FACTOR"
+	// EnvLoopback is for laboratories, whose pods have no network of their own: the address
+	// that stands for the pod's own.
+	EnvLoopback = "KARPENTERD_LOOPBACK"
 	// EnvPodName is the name of the replica in the Lease and in logs.
 	EnvPodName = "POD_NAME"
 )
@@ -31,10 +34,14 @@ const (
 const (
 	MetricsPort     = 8080
 	HealthProbePort = 8081
-	HealthPath      = "/healthz"
-	ReadyPath       = "/readyz"
-	MetricsPath     = "/metrics"
-	DecisionsPath   = "/decisions"
+	// Loopback and LocalPort are where the daemon serves its decisions: on the pod's own
+	// address, which port-forward and exec reach, and nobody else.
+	Loopback      = "127.0.0.1"
+	LocalPort     = 8082
+	HealthPath    = "/healthz"
+	ReadyPath     = "/readyz"
+	MetricsPath   = "/metrics"
+	DecisionsPath = "/decisions"
 	// CatalogueName is the ConfigMap in which the daemon keeps what AWS has said about
 	// instance types and prices.
 	CatalogueName = "karpenterd-catalogue"

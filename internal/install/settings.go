@@ -7,6 +7,6 @@ func Settings() []string {
 	return []string{
 		EnvClusterName, EnvClusterEndpoint, EnvInterruptionQueue, EnvRegion, EnvLogLevel, EnvPreferencePolicy, EnvMinValuesPolicy,
 		EnvNodeCost, EnvSchedulerConfig, EnvPauseDisruption, EnvMetricsPort, EnvHealthProbePort,
-		EnvSystemNamespace, EnvPodName, EnvBindAddress, EnvMemoryLimit, EnvTimeFactor,
+		EnvSystemNamespace, EnvPodName, EnvBindAddress, EnvMemoryLimit, EnvTimeFactor, EnvLoopback,
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"errors"
-	"flag"
 	"fmt"
 	"net"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/pflag"
 
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/interruption"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
@@ -26,7 +26,7 @@ import (
 type config struct {
 	ClusterName, ClusterEndpoint, Queue, Region string
 	Namespace, PodName                          string
-	MetricsAddress, HealthAddress               string
+	MetricsAddress, HealthAddress, LocalAddress string
 	LogLevel                                    hclog.Level
 	Policy                                      engine.Policy
 	Notice                                      time.Duration    // of an interruption
@@ -38,18 +38,17 @@ type config struct {
 // of other controllers.
 func (c config) needsSelectors() bool { return len(c.Spread) > 0 }
 
-// given has the settings that are plain text until take checks them.
+// given has the settings as flags and environment say them. Those that are plain text here are
+// checked by take.
 type given struct {
-	level, bind, metrics, health, preferences, minValues, nodeCost, pause, scheduler, factor string
+	config
+
+	level, address, loopback, metrics, health, preferences, minValues, nodeCost, pause, scheduler, factor string
 }
 
-// readConfig reads flags and environment. The error names every setting that is
-// missing or wrong, and how to correct it.
-func readConfig(args []string, env func(string) string) (config, error) {
-	var c config
-	var g given
-	flags := flag.NewFlagSet("karpenterd run", flag.ContinueOnError)
-	flags.SetOutput(os.Stderr)
+// bind declares the flags. What a flag does not say, the environment says.
+func (g *given) bind(flags *pflag.FlagSet, env func(string) string) {
+	c := &g.config
 	text := func(to *string, name, variable, otherwise, help string) {
 		flags.StringVar(to, name, cmp.Or(env(variable), otherwise), fmt.Sprintf("%s ($%s)", help, variable))
 	}
@@ -59,7 +58,7 @@ func readConfig(args []string, env func(string) string) (config, error) {
 	text(&c.Region, "region", install.EnvRegion, "", "AWS region")
 	text(&c.Namespace, "namespace", install.EnvSystemNamespace, "", "namespace of the daemon and its Lease")
 	text(&c.PodName, "pod-name", install.EnvPodName, "", "name of this replica in the leader election; default: the hostname")
-	text(&g.bind, "bind-address", install.EnvBindAddress, "", "address to listen on; default: all addresses")
+	text(&g.address, "bind-address", install.EnvBindAddress, "", "address to serve metrics and probes on; default: all addresses")
 	text(&g.metrics, "metrics-port", install.EnvMetricsPort, strconv.Itoa(install.MetricsPort), "port of /metrics")
 	text(&g.health, "health-probe-port", install.EnvHealthProbePort, strconv.Itoa(install.HealthProbePort), "port of /healthz and /readyz")
 	text(&g.level, "log-level", install.EnvLogLevel, install.DefaultLogLevel, "trace, debug, info, warn or error")
@@ -73,13 +72,14 @@ func readConfig(args []string, env func(string) string) (config, error) {
 	})
 	text(&g.scheduler, "scheduler-config", install.EnvSchedulerConfig, "", "JSON or YAML with podTopologySpread.defaultConstraints: the topology spread constraints that the kube-scheduler gives to pods without their own")
 	text(&g.factor, "time-factor", install.EnvTimeFactor, "1", "for laboratories only: how many times as fast as on AWS instances start and end, and notices of interruptions run out")
-	if err := flags.Parse(args); err != nil {
-		return c, fmt.Errorf("flags: %w", err)
-	}
-	faults := slices.Concat(c.missing(), c.take(g))
-	if flags.NArg() > 0 {
-		faults = append(faults, fmt.Errorf("unexpected argument %q: give flags only", flags.Arg(0)))
-	}
+	text(&g.loopback, "loopback-address", install.EnvLoopback, install.Loopback, "for laboratories only: the address that stands for the pod's own, where decisions are served")
+}
+
+// settings checks what was given. The error names every setting that is missing or wrong, and
+// how to correct it.
+func (g *given) settings() (config, error) {
+	c := g.config
+	faults := slices.Concat(c.missing(), c.take(*g))
 	if c.PodName == "" {
 		c.PodName, _ = os.Hostname()
 	}
@@ -156,6 +156,10 @@ func (c *config) take(g given) []error {
 	if c.Spread, err = translate.DefaultSpread(g.scheduler); err != nil {
 		faults = append(faults, fmt.Errorf("setting scheduler-config: %w", err))
 	}
-	c.MetricsAddress, c.HealthAddress = net.JoinHostPort(g.bind, g.metrics), net.JoinHostPort(g.bind, g.health)
+	if local := strconv.Itoa(install.LocalPort); g.address == "" && (g.metrics == local || g.health == local) {
+		faults = append(faults, fmt.Errorf("port %s of all addresses is given, and the daemon serves its decisions on that of %s: give another metrics-port or health-probe-port, or a bind-address", local, g.loopback))
+	}
+	c.LocalAddress = net.JoinHostPort(g.loopback, strconv.Itoa(install.LocalPort))
+	c.MetricsAddress, c.HealthAddress = net.JoinHostPort(g.address, g.metrics), net.JoinHostPort(g.address, g.health)
 	return faults
 }

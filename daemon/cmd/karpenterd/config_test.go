@@ -2,11 +2,13 @@ package main
 
 import (
 	"cmp"
+	"io"
 	"strings"
 	"testing"
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
@@ -21,6 +23,18 @@ func environment(changes map[string]string) func(string) string {
 		}
 		return base[name]
 	}
+}
+
+// readConfig reads what the command "run" reads.
+func readConfig(args []string, env func(string) string) (config, error) {
+	var g given
+	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	g.bind(flags, env)
+	if err := flags.Parse(args); err != nil {
+		return config{}, err
+	}
+	return g.settings()
 }
 
 func TestReadConfig_PoliciesAreKarpentersInNameAndDefault(t *testing.T) {
@@ -117,8 +131,8 @@ func TestReadConfig_BadSettingIsNamedWithItsRemedy(t *testing.T) {
 		"minValues":          {args: []string{"--min-values-policy=Lenient"}, want: `setting min-values-policy is "Lenient": give Strict or BestEffort`},
 		"node cost":          {env: map[string]string{"NODE_COST": "a lot"}, want: `setting node-cost: node cost "a lot": must be dollars an hour from 0 to 100, such as 0.005`},
 		"scheduler":          {env: map[string]string{"SCHEDULER_CONFIG": "[]"}, want: "setting scheduler-config: "},
-		"argument":           {args: []string{"now"}, want: `unexpected argument "now"`},
-		"unfinished setting": {args: []string{"--min-values-policy"}, want: "flags: flag needs an argument: -min-values-policy"},
+		"unfinished setting": {args: []string{"--min-values-policy"}, want: "flag needs an argument: --min-values-policy"},
+		"port of decisions":  {env: map[string]string{"METRICS_PORT": "8082"}, want: "port 8082 of all addresses is given"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := readConfig(tt.args, environment(tt.env))

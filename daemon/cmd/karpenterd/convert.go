@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -11,39 +10,51 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/karpenterd/terraform-provider-karpenter/internal/legacy"
 )
 
 // maxManifest bounds a file that is read: more is no manifest.
 const maxManifest = 64 << 20
 
-// streams are what a command reads and writes.
-type streams struct {
-	in       io.Reader
-	out, err io.Writer
+// conversion is the command "convert".
+type conversion struct {
+	hcl, strict   bool
+	profile, role string
 }
 
-// convert is the command "convert": it writes manifests or Terraform configuration to
-// out, and warnings to err. Nothing is written to out if there is an error.
-func convert(args []string, s streams) error {
-	flags := flag.NewFlagSet("convert", flag.ContinueOnError)
-	flags.SetOutput(s.err)
-	hcl := flags.Bool("hcl", false, "write resources of the Terraform provider in place of manifests; templates such as ${var.name} stay")
-	strict := flags.Bool("strict", false, "take warnings for errors")
-	profile := flags.String("instance-profile", "", "instance profile of EC2NodeClasses that name none")
-	role := flags.String("role", "", "role of EC2NodeClasses that name no instance profile")
-	if err := flags.Parse(args); err != nil {
-		return fmt.Errorf("convert: %w", err)
+func convertCommand(s streams) *cobra.Command {
+	var c conversion
+	command := &cobra.Command{
+		Use:   "convert [FILE | FOLDER | -]...",
+		Short: "write manifests of Karpenter's older APIs as v1, or as Terraform configuration",
+		Long: "convert writes manifests of Karpenter's older APIs (v1alpha5, v1alpha1, v1beta1) as v1, or as\n" +
+			"Terraform configuration. It reads files, all manifests below folders, and standard input for \"-\"\n" +
+			"or without any name. Warnings say what changes.",
+		Example: "  karpenterd convert provisioner.yaml > nodepool.yaml\n  karpenterd convert --hcl manifests/ > pools.tf",
+		RunE:    func(_ *cobra.Command, args []string) error { return c.run(args, s) },
 	}
-	if *profile != "" && *role != "" {
-		return errors.New("convert: --instance-profile and --role exclude each other; give one of them")
+	flags := command.Flags()
+	flags.BoolVar(&c.hcl, "hcl", false, "write resources of the Terraform provider in place of manifests; templates such as ${var.name} stay")
+	flags.BoolVar(&c.strict, "strict", false, "take warnings for errors")
+	flags.StringVar(&c.profile, "instance-profile", "", "instance profile of EC2NodeClasses that name none")
+	flags.StringVar(&c.role, "role", "", "role of EC2NodeClasses that name no instance profile")
+	return command
+}
+
+// run writes manifests or Terraform configuration to out, and warnings to err. Nothing is
+// written to out if there is an error.
+func (c *conversion) run(args []string, s streams) error {
+	if c.profile != "" && c.role != "" {
+		return usageError{errors.New("convert: --instance-profile and --role exclude each other; give one of them")}
 	}
-	sources, err := readSources(flags.Args(), s.in)
+	sources, err := readSources(args, s.in)
 	if err != nil {
 		return fmt.Errorf("convert: %w", err)
 	}
-	result := legacy.Convert(sources, legacy.Options{InstanceProfile: *profile, Role: *role})
-	text, warnings, err := output(result, *hcl)
+	result := legacy.Convert(sources, legacy.Options{InstanceProfile: c.profile, Role: c.role})
+	text, warnings, err := output(result, c.hcl)
 	if err != nil {
 		return fmt.Errorf("convert: %w", err)
 	}
@@ -61,7 +72,7 @@ func convert(args []string, s streams) error {
 		return fmt.Errorf("convert: %d errors; nothing is written", len(result.Errors))
 	case text == "":
 		return errors.New("convert: the input has no object of Karpenter; name files or folders with Provisioners, AWSNodeTemplates, NodePools or EC2NodeClasses")
-	case *strict && n > 0:
+	case c.strict && n > 0:
 		return fmt.Errorf("convert: %d warnings, which --strict takes for errors; nothing is written", n)
 	}
 	if _, err := io.WriteString(s.out, text); err != nil {

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,9 +18,7 @@ const (
 
 // runConvert runs the command on standard input and arguments.
 func runConvert(input string, args ...string) (out, said string, err error) {
-	var o, e bytes.Buffer
-	err = convert(args, streams{in: strings.NewReader(input), out: &o, err: &e})
-	return o.String(), e.String(), err
+	return invoke(context.Background(), input, append([]string{"convert"}, args...)...)
 }
 
 func TestConvert_WritesManifestsToOutAndWarningsToErr(t *testing.T) {

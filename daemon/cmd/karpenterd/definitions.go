@@ -1,29 +1,31 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"io"
 
+	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 )
 
-// definitions is the command "definitions": it writes CustomResourceDefinitions for
-// kubectl apply.
-func definitions(args []string, out, problems io.Writer) error {
-	flags := flag.NewFlagSet("definitions", flag.ContinueOnError)
-	flags.SetOutput(problems)
-	older := flags.Bool("legacy", false, "write those of Provisioner and AWSNodeTemplate, and no others")
-	if err := flags.Parse(args); err != nil {
-		return fmt.Errorf("definitions: %w", err)
+func definitionsCommand(s streams) *cobra.Command {
+	older := false
+	command := &cobra.Command{
+		Use: "definitions", Short: "write the custom resource definitions for kubectl apply",
+		Example: "  karpenterd definitions | kubectl apply --server-side -f -",
+		Args:    noArguments("give flags only"),
+		RunE:    func(*cobra.Command, []string) error { return definitions(s.out, older) },
 	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("definitions: unexpected argument %q: give flags only", flags.Arg(0))
-	}
+	command.Flags().BoolVar(&older, "legacy", false, "write those of the older kinds that the daemon serves, Provisioner and AWSNodeTemplate, and no others")
+	return command
+}
+
+// definitions writes CustomResourceDefinitions for kubectl apply.
+func definitions(out io.Writer, older bool) error {
 	list := install.CRDs
-	if *older {
+	if older {
 		list = install.LegacyCRDs
 	}
 	all, err := list()

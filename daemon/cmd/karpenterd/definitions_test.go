@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -13,11 +11,11 @@ import (
 func TestDefinitions_LegacyOnesAreApart(t *testing.T) {
 	names := func(args ...string) (out []string) {
 		t.Helper()
-		var text bytes.Buffer
-		if err := definitions(args, &text, io.Discard); err != nil {
+		text, _, err := invoke(t.Context(), "", append([]string{"definitions"}, args...)...)
+		if err != nil {
 			t.Fatal(err)
 		}
-		for _, document := range strings.Split(text.String(), "---\n")[1:] {
+		for _, document := range strings.Split(text, "---\n")[1:] {
 			var crd struct {
 				Kind     string
 				Metadata struct{ Name string }
@@ -35,7 +33,7 @@ func TestDefinitions_LegacyOnesAreApart(t *testing.T) {
 	if got, want := names("--legacy"), []string{"provisioners.karpenter.sh", "awsnodetemplates.karpenter.k8s.aws"}; !slices.Equal(got, want) {
 		t.Errorf("--legacy: %v, want %v", got, want)
 	}
-	if err := definitions([]string{"--legacy", "x"}, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), `unexpected argument "x"`) {
+	if _, _, err := invoke(t.Context(), "", "definitions", "--legacy", "x"); err == nil || !strings.Contains(err.Error(), `unexpected argument "x"`) {
 		t.Errorf("an argument: %v", err)
 	}
 }

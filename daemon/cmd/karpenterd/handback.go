@@ -2,9 +2,10 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/handback"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
@@ -13,22 +14,28 @@ import (
 // lookAgain is how long "handback" waits until it looks again for nodes that are to join.
 const lookAgain = 2 * time.Second
 
-// giveBack is the command "handback": it takes out of the cluster's objects what Karpenter
-// would never remove.
-func giveBack(ctx context.Context, args []string, s streams) error {
-	flags := flag.NewFlagSet("handback", flag.ContinueOnError)
-	flags.SetOutput(s.err)
-	dry := flags.Bool("dry-run", false, "say what would be done, and do nothing")
-	wait := flags.Duration("wait", 5*time.Minute, "how long to wait for nodes that are launched and still to join: their startup taint is removed then")
-	if err := flags.Parse(args); err != nil {
-		return fmt.Errorf("handback: %w", err)
+func handbackCommand(s streams) *cobra.Command {
+	dry, wait := false, time.Duration(0)
+	command := &cobra.Command{
+		Use: "handback", Short: "give the cluster back to Karpenter: nodes stay",
+		Long: "handback takes finalizers, taints and annotations of the daemon, which does not run any more, out\n" +
+			"of the cluster, so that Karpenter can take it over. Nodes stay. It takes the cluster from KUBECONFIG,\n" +
+			"or from the pod that it runs in.",
+		Args: noArguments("the command takes the cluster from KUBECONFIG, or from the pod that it runs in"),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if wait < 0 {
+				return usageError{fmt.Errorf("handback: --wait is %s: give a time such as 5m, or 0 for none", wait)}
+			}
+			return giveBack(c.Context(), s, dry, wait)
+		},
 	}
-	if *wait < 0 {
-		return fmt.Errorf("handback: --wait is %s: give a time such as 5m, or 0 for none", *wait)
-	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("handback: unknown argument %q: the command takes the cluster from KUBECONFIG, or from the pod that it runs in", flags.Arg(0))
-	}
+	command.Flags().BoolVar(&dry, "dry-run", false, "say what would be done, and do nothing")
+	command.Flags().DurationVar(&wait, "wait", 5*time.Minute, "how long to wait for nodes that are launched and still to join: their startup taint is removed then")
+	return command
+}
+
+// giveBack takes out of the cluster's objects what Karpenter would never remove.
+func giveBack(ctx context.Context, s streams, dry bool, wait time.Duration) error {
 	rest, err := kube.DaemonConfig()
 	if err != nil {
 		return fmt.Errorf("handback: %w", err)
@@ -37,11 +44,11 @@ func giveBack(ctx context.Context, args []string, s streams) error {
 	if err != nil {
 		return fmt.Errorf("handback: %w", err)
 	}
-	if err := (&handback.Handback{Clients: clients, Out: s.out, DryRun: *dry, Wait: *wait, Look: lookAgain}).Run(ctx); err != nil {
+	if err := (&handback.Handback{Clients: clients, Out: s.out, DryRun: dry, Wait: wait, Look: lookAgain}).Run(ctx); err != nil {
 		return fmt.Errorf("handback: %w", err)
 	}
 	end := "the cluster is handed back: Karpenter can start"
-	if *dry {
+	if dry {
 		end = "nothing was changed (--dry-run)"
 	}
 	_, err = fmt.Fprintln(s.out, end)

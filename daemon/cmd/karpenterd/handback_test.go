@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 )
@@ -9,9 +8,9 @@ import (
 func TestGiveBack_RefusesFlagsThatMeanNothing(t *testing.T) {
 	for want, args := range map[string][]string{
 		"--wait is -1m0s: give a time such as 5m, or 0 for none": {"--wait=-1m"},
-		`unknown argument "now"`:                                 {"now"},
+		`unexpected argument "now"`:                                 {"now"},
 	} {
-		err := giveBack(t.Context(), args, streams{out: &bytes.Buffer{}, err: &bytes.Buffer{}})
+		_, _, err := invoke(t.Context(), "", append([]string{"handback"}, args...)...)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %s", args, err, want)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
@@ -64,6 +65,26 @@ type daemon struct {
 	events  record.EventRecorder
 }
 
+func runCommand(env func(string) string) *cobra.Command {
+	var g given
+	command := &cobra.Command{
+		Use: install.Command, Short: "work for the cluster that flags or the environment name, in a pod of it",
+		Args: noArguments("give flags only"),
+		RunE: func(c *cobra.Command, _ []string) error {
+			settings, err := g.settings()
+			if err != nil {
+				return usageError{err}
+			}
+			if err := setMemory(env); err != nil {
+				return err
+			}
+			return run(c.Context(), settings)
+		},
+	}
+	g.bind(command.Flags(), env)
+	return command
+}
+
 // run works until the context ends, or until an error that only a restart can
 // resolve. A replica that is not elected keeps its world up to date meanwhile.
 func run(ctx context.Context, c config) error {
@@ -76,11 +97,14 @@ func run(ctx context.Context, c config) error {
 	d.logger.Info("start", "version", version, "cluster", c.ClusterName, "region", c.Region, "pause_disruption", c.Policy.PauseDisruption)
 
 	group, ctx := errgroup.WithContext(ctx)
-	mux := http.NewServeMux()
-	mux.Handle(install.MetricsPath, d.metrics.Handler())
-	mux.Handle(install.DecisionsPath, d.metrics.Decisions.Handler())
-	group.Go(func() error { return telemetry.Serve(ctx, c.HealthAddress, d.health.Handler()) })
-	group.Go(func() error { return telemetry.Serve(ctx, c.MetricsAddress, mux) })
+	// What names pods and prices is served on the pod's own address alone: whoever may forward
+	// a port to the pod, or execute in it, may ask.
+	public, local := http.NewServeMux(), http.NewServeMux()
+	public.Handle(install.MetricsPath, d.metrics.Handler())
+	local.Handle(install.DecisionsPath, d.metrics.Decisions.Handler())
+	for address, handler := range map[string]http.Handler{c.HealthAddress: d.health.Handler(), c.MetricsAddress: public, c.LocalAddress: local} {
+		group.Go(func() error { return telemetry.Serve(ctx, address, handler) })
+	}
 	group.Go(func() error {
 		if err := d.connect(ctx); err != nil {
 			return err

@@ -3,7 +3,6 @@ package demo
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -11,9 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ec2sim"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/deploy"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/proc"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -115,27 +112,11 @@ func (d *demo) kept(ctx context.Context) error {
 	return d.check(strings.Contains(words, "stays: PodDisruptionBudget "+namespace+"/"+ledger+" "), "the ledger's node stays, and the daemon names the PodDisruptionBudget")
 }
 
-// ask runs "karpenterd explain" against the replica that decides.
+// ask runs "karpenterd explain" as a user does, with a kubeconfig alone.
 func (d *demo) ask(ctx context.Context, what, name string) (string, error) {
-	lease, err := d.core.CoordinationV1().Leases(install.DefaultNamespace).Get(ctx, install.LeaseName, metav1.GetOptions{})
-	if err != nil || lease.Spec.HolderIdentity == nil {
-		return "", fmt.Errorf("daemon's leader find: no holder of the Lease %s: %w", install.LeaseName, err)
-	}
-	leader, there := d.lab.Processes.Find(*lease.Spec.HolderIdentity + "/" + install.DefaultName)
-	if !there {
-		return "", fmt.Errorf("daemon's leader find: %s does not run here", *lease.Spec.HolderIdentity)
-	}
-	metrics, err := deploy.MetricsURL(leader.PID)
-	if err != nil {
-		return "", err
-	}
-	at, err := url.Parse(metrics)
-	if err != nil {
-		return "", fmt.Errorf("daemon's address read: %w", err)
-	}
 	d.asked++
 	log := fmt.Sprintf("%s/explain-%d.log", d.lab.Dir, d.asked)
-	process, err := d.lab.Processes.Start(proc.Spec{Name: "karpenterd explain", Path: d.daemon, Args: []string{"explain", "--address", at.Host, what, name}, LogFile: log})
+	process, err := d.lab.Processes.Start(proc.Spec{Name: "karpenterd explain", Path: d.daemon, Args: []string{"explain", "--kubeconfig", d.lab.Kubeconfig, what, name}, LogFile: log})
 	if err != nil {
 		return "", err
 	}
