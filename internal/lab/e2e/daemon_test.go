@@ -28,6 +28,7 @@ func TestDaemon(t *testing.T) {
 	orphan := d.launchOrphans(t)
 
 	d.part(t, "PodsRunOnNodesThatItLaunchesAndGoWhenEmpty", podsRunOnNodesThatItLaunches)
+	d.part(t, "Explain_TheGuidesBlocksReachTheLeader", explainReachesTheLeader)
 	d.together(t, "Together", map[string]func(*testing.T, *daemonLab){
 		"ScaleUp_NoPodIsLaunchedForTwice/on-demand":     func(t *testing.T, d *daemonLab) { noPodIsLaunchedForTwice(t, d, false) },
 		"ScaleUp_NoPodIsLaunchedForTwice/spot":          func(t *testing.T, d *daemonLab) { noPodIsLaunchedForTwice(t, d, true) },
