@@ -33,6 +33,7 @@ func daemonConfig() object {
 }
 
 func TestDaemon_RefusesAnUnsupportedKubernetesVersion(t *testing.T) {
+	withoutAWS(t)
 	for _, minor := range []int{29, 37} {
 		h := configured(t, object{"region": testRegion, "kubernetes": object{"host": apiServer(t, minor), "token": "t"}})
 		daemon := h.resource("karpenter_daemon")
@@ -44,6 +45,7 @@ func TestDaemon_RefusesAnUnsupportedKubernetesVersion(t *testing.T) {
 }
 
 func TestCluster_UnreachableSaysWhatToCheck(t *testing.T) {
+	withoutAWS(t)
 	h := configured(t, object{"region": testRegion, "kubernetes": object{"host": "http://127.0.0.1:1", "token": "t"}})
 	wantError(t, h.resource("karpenter_daemon").apply(daemonConfig()), "127.0.0.1:1", "address")
 	wantError(t, h.resource("karpenter_node_pool").apply(poolConfig(nil)), `karpenter_node_pool "spot"`, "127.0.0.1:1", "can be reached")
@@ -115,6 +117,7 @@ func TestDaemon_PlansItsPoliciesIntoTheDeployment(t *testing.T) {
 }
 
 func TestDaemon_ForAnotherClusterThanTheProvidersIsRefused(t *testing.T) {
+	withoutAWS(t)
 	h := configured(t, object{"region": testRegion, "eks": object{"cluster_name": "other"}})
 	wantError(t, h.resource("karpenter_daemon").plan(daemonConfig()).problems, `"lab"`, `"other"`, "cluster_name")
 }

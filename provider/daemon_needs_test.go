@@ -13,6 +13,7 @@ import (
 // answers nothing about it.
 func installed(t *testing.T, server *fakeCluster, config object) *instance {
 	t.Helper()
+	withoutAWS(t)
 	daemon := configured(t, object{"region": testRegion, "kubernetes": server.access(object{"token": "t"})}).resource("karpenter_daemon")
 	p := daemon.planned(config)
 	if !p.value.IsFullyKnown() {

@@ -54,10 +54,16 @@ func startObjects(t *testing.T) *fakeObjects {
 	return c
 }
 
-// provider is a provider that reaches it.
+// provider is a provider that reaches it, and no AWS.
 func (c *fakeObjects) provider(t *testing.T) *harness {
 	t.Helper()
-	return hasty(t, object{"region": testRegion, "kubernetes": object{"host": c.URL, "token": "t"}})
+	nowhere := object{}
+	for service := range endpoints("") {
+		nowhere[service] = "http://127.0.0.1:1"
+	}
+	return hasty(t, object{
+		"region": testRegion, "kubernetes": object{"host": c.URL, "token": "t"}, "endpoints": nowhere, "access_key": "nobody", "secret_key": "nothing",
+	})
 }
 
 // change lets a test do what a controller or somebody else does. An object that is not there is

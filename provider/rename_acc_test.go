@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
@@ -43,6 +44,9 @@ func TestAccNodePool_ARenameIsOneUpdateThatMovesThePods(t *testing.T) {
 		resource.TestStep{Config: named("default", ""), Check: func(*terraform.State) error { return l.launch(t) }},
 		resource.TestStep{ // the new name is taken
 			PreConfig: meddle(t, func() error {
+				if err := s.hashed("default"); err != nil {
+					return err
+				}
 				before = s.look(nodePools, "", "default")
 				spec := s.get(nodePools, "", "default").Object["spec"]
 				return s.create(nodePools, "", map[string]any{"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": map[string]any{"name": "other"}, "spec": spec})
@@ -75,6 +79,16 @@ func TestAccNodePool_ARenameIsOneUpdateThatMovesThePods(t *testing.T) {
 		resource.TestStep{Config: named("third", "  deletion_protection = true"), ExpectError: regexp.MustCompile(`(?s)deletion_protection\s+is\s+true.*"third"`)},
 		resource.TestStep{Config: named("other", ""), ConfigPlanChecks: planned(pool, plancheck.ResourceActionUpdate)},
 	)
+}
+
+// hashed waits until the daemon has written the pool's hash: then it changes the pool no more.
+func (s somebody) hashed(pool string) error {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		if s.get(nodePools, "", pool).GetAnnotations()["karpenter.sh/nodepool-hash"] != "" {
+			return nil
+		}
+	}
+	return fmt.Errorf("the daemon has not written the hash of NodePool %s within a minute", pool)
 }
 
 // claimsAreOf fails if a NodeClaim is of another pool, or if there is none.

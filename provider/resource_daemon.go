@@ -288,6 +288,9 @@ func (r *daemon) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
 			plan.ClusterName.ValueString(), eks.clusterName))
 	}
 	r.checkTrust(plan, &resp.Diagnostics)
+	if prior, _ := priorOf[daemonModel](ctx, req, &resp.Diagnostics); plan.asksOtherwise(prior) {
+		r.warnPlannedCredentials(ctx, plan, &resp.Diagnostics)
+	}
 	if !plan.Namespace.IsUnknown() {
 		set("id", plan.deploymentID())
 		r.identify(ctx, resp.Identity, &resp.Diagnostics, plan)

@@ -58,6 +58,7 @@ func (r *daemon) read(ctx context.Context, j job[*cluster], state *daemonModel) 
 	if found, err := j.client.Get(ctx, deployment); err == nil && j.own.is(deployment.Key(), string(found.GetUID())) {
 		rolledOut, _ = kube.RolledOut(found)
 		available = r.warnHealth(ctx, j.client, *state, found, j.diags)
+		r.warnCredentials(ctx, j.client, *state, j.diags)
 	}
 	state.refresh(rolledOut)
 	if !available {

@@ -84,12 +84,12 @@ func insufficientCapacity(code string) bool {
 }
 
 // reachOf says how much is exhausted with the offering that the code is about. Sources: EC2
-// API error codes; the EC2 user guide, On-Demand Instance quotas and spot request limits.
+// API error codes; the EC2 user guide, On-Demand Instance quotas and Spot Instance quotas.
 func reachOf(code string) catalog.Reach {
 	switch code {
-	case codeNoSpotRole, "MaxSpotInstanceCountExceeded":
+	case codeNoSpotRole:
 		return catalog.ReachCapacityType
-	case "VcpuLimitExceeded":
+	case "VcpuLimitExceeded", "MaxSpotInstanceCountExceeded": // spot has a quota for each group of families, too
 		return catalog.ReachQuota
 	case "MaxFleetCountExceeded":
 		return catalog.ReachAll

@@ -141,7 +141,7 @@ func TestReachOf_NamesWhatEachCodeSaysToBeExhausted(t *testing.T) {
 	for code, want := range map[string]catalog.Reach{
 		"InsufficientInstanceCapacity": catalog.ReachOffering, "UnfulfillableCapacity": catalog.ReachOffering, "Unsupported": catalog.ReachOffering,
 		codeNoAddresses: catalog.ReachOffering, "ReservationCapacityExceeded": catalog.ReachOffering,
-		"VcpuLimitExceeded": catalog.ReachQuota, "MaxSpotInstanceCountExceeded": catalog.ReachCapacityType, codeNoSpotRole: catalog.ReachCapacityType,
+		"VcpuLimitExceeded": catalog.ReachQuota, "MaxSpotInstanceCountExceeded": catalog.ReachQuota, codeNoSpotRole: catalog.ReachCapacityType,
 		"MaxFleetCountExceeded": catalog.ReachAll,
 	} {
 		_, err := launched(request(), &ec2.CreateFleetOutput{Errors: []ec2types.CreateFleetError{failure(code, "m7i.large", "subnet-b")}})

@@ -123,6 +123,9 @@ func (c *Clients) UpdateInstanceProfile(ctx context.Context, prior, want Instanc
 		return InstanceProfile{}, fmt.Errorf("instance profile %q update: %w", want.Name, err)
 	}
 	if have.Role != want.Role {
+		if err := c.awaitRole(ctx, want.Role); err != nil {
+			return InstanceProfile{}, fmt.Errorf("instance profile %q update: %w", want.Name, err)
+		}
 		if err := c.removeRole(ctx, want.Name, have.Role); err != nil {
 			return InstanceProfile{}, err
 		}
@@ -141,6 +144,23 @@ func (c *Clients) UpdateInstanceProfile(ctx context.Context, prior, want Instanc
 		return InstanceProfile{}, err
 	}
 	return c.GetInstanceProfile(ctx, want.Name)
+}
+
+// awaitRole returns when the role exists, which may be new. A profile has one role, so its
+// instances have none while it gets another: that one must be there before. Whoever may not
+// look at the role may still use it. Error: ErrNotFound.
+func (c *Clients) awaitRole(ctx context.Context, name string) error {
+	if name == "" {
+		return nil
+	}
+	err := c.propagate(ctx, func(err error) bool { return errors.Is(err, ErrNotFound) }, func() error {
+		_, err := c.iam.GetRole(ctx, &iam.GetRoleInput{RoleName: &name})
+		return wrap(err, "role %q read", name)
+	})
+	if errors.Is(err, ErrUnauthorized) {
+		return nil
+	}
+	return err
 }
 
 // giveBack gives the profile the role that it had. Without a role, its instances would be cut

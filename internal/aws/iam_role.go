@@ -88,6 +88,15 @@ func invalidPrincipal(err error) bool {
 
 // GetRole reads the role with its policies and tags. Error: ErrNotFound.
 func (c *Clients) GetRole(ctx context.Context, name string) (Role, error) {
+	role, err := c.GetBareRole(ctx, name)
+	if err != nil {
+		return Role{}, err
+	}
+	return c.readRolePolicies(ctx, role)
+}
+
+// GetBareRole reads the role without its policies, by one call. Error: ErrNotFound.
+func (c *Clients) GetBareRole(ctx context.Context, name string) (Role, error) {
 	out, err := c.iam.GetRole(ctx, &iam.GetRoleInput{RoleName: &name})
 	if err != nil {
 		return Role{}, wrap(err, "role %q read", name)
@@ -107,7 +116,7 @@ func (c *Clients) GetRole(ctx context.Context, name string) (Role, error) {
 	if b := out.Role.PermissionsBoundary; b != nil {
 		role.PermissionsBoundary = awssdk.ToString(b.PermissionsBoundaryArn)
 	}
-	return c.readRolePolicies(ctx, role)
+	return role, nil
 }
 
 func (c *Clients) readRolePolicies(ctx context.Context, role Role) (Role, error) {

@@ -196,10 +196,10 @@ func (c *Clients) CheckRoleUnused(ctx context.Context, name string) error {
 }
 
 // RolesTrusting lists the roles with that trust policy, with name, id and time of creation
-// only.
+// only. A wait asks for them again and again, so IAM gives as many at a time as it can.
 func (c *Clients) RolesTrusting(ctx context.Context, trust string) ([]Role, error) {
 	var roles []Role
-	list := iam.NewListRolesPaginator(c.iam, &iam.ListRolesInput{})
+	list := iam.NewListRolesPaginator(c.iam, &iam.ListRolesInput{MaxItems: awssdk.Int32(1000)})
 	for list.HasMorePages() {
 		page, err := list.NextPage(ctx)
 		if err != nil {

@@ -2,6 +2,7 @@ package aws_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -50,6 +51,22 @@ func TestSim_RolesAreFoundByTheirTrustPolicy(t *testing.T) {
 	}
 	if found := try[[]aws.Role](t)(c.RolesTrusting(ctx, trust)); len(found) != 1 || found[0].Name != "one" || found[0].ID == "" || found[0].Created.IsZero() {
 		t.Errorf("found %+v", found)
+	}
+}
+
+// A wait looks every few seconds, and the limit of requests to IAM holds for the account.
+func TestSim_RolesOfALargeAccountAreListedInOneCall(t *testing.T) {
+	cloud, c := start(t)
+	ctx := context.Background()
+	for i := range 101 { // IAM gives 100 if it is not asked for more
+		try[aws.Role](t)(c.CreateRole(ctx, aws.Role{Name: fmt.Sprint("nodes-", i), TrustPolicy: awsspec.NodeTrust("aws")}))
+	}
+	before := len(cloud.Calls())
+	if found := try[[]aws.Role](t)(c.RolesTrusting(ctx, awsspec.NodeTrust("aws"))); len(found) != 101 {
+		t.Errorf("%d roles are found", len(found))
+	}
+	if calls := len(cloud.Calls()) - before; calls != 1 {
+		t.Errorf("%d calls, want 1", calls)
 	}
 }
 

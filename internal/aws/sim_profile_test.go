@@ -77,3 +77,20 @@ func TestSim_DaemonsPermissionsEndAtTheProfilesOfItsCluster(t *testing.T) {
 		t.Errorf("own profile: %v", err)
 	}
 }
+
+func TestSim_AnInstanceProfileKeepsItsRoleWhileTheNewOneDoesNotExist(t *testing.T) {
+	cloud, c := start(t)
+	ctx := context.Background()
+	try[aws.Role](t)(c.CreateRole(ctx, aws.Role{Name: "node", TrustPolicy: awsspec.NodeTrust("aws")}))
+	made := try[aws.InstanceProfile](t)(c.CreateInstanceProfile(ctx, aws.InstanceProfile{Name: "p", Role: "node"}))
+	want := made
+	want.Role = "absent"
+	if _, err := c.UpdateInstanceProfile(ctx, made, want); !errors.Is(err, aws.ErrNotFound) {
+		t.Errorf("a role that does not exist was given: %v", err)
+	}
+	for _, call := range cloud.Calls() {
+		if call.Action == "RemoveRoleFromInstanceProfile" {
+			t.Error("the instances were without a role")
+		}
+	}
+}

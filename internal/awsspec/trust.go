@@ -9,7 +9,7 @@ func ec2Principal(partition string) string { return "ec2." + DNSSuffix(partition
 // NodeTrust is the trust policy of a node role: EC2 may assume it for instances.
 func NodeTrust(partition string) string {
 	return policyText(statement{
-		Sid: "Instances", Effect: "Allow", Action: []string{"sts:AssumeRole"},
+		Sid: "Instances", Effect: "Allow", Action: []string{assumeRole},
 		Principal: map[string]string{"Service": ec2Principal(partition)},
 	})
 }
@@ -43,10 +43,30 @@ func managedPolicyARN(partition, name string) string {
 // issuerHostPath is the issuer without https://.
 func IRSATrust(issuerHostPath, account, partition, namespace, serviceAccount string) string {
 	return policyText(statement{
-		Sid: "ServiceAccount", Effect: "Allow", Action: []string{"sts:AssumeRoleWithWebIdentity"},
-		Principal: map[string]string{"Federated": fmt.Sprintf("arn:%s:iam::%s:oidc-provider/%s", partition, account, issuerHostPath)},
-	}.when("StringEquals", issuerHostPath+":aud", "sts.amazonaws.com").
-		when("StringEquals", issuerHostPath+":sub", "system:serviceaccount:"+namespace+":"+serviceAccount))
+		Sid: "ServiceAccount", Effect: "Allow", Action: []string{assumeByIRSA},
+		Principal: map[string]string{"Federated": oidcProviderARN(issuerHostPath, account, partition)},
+	}.when("StringEquals", issuerHostPath+":aud", IRSAAudience).
+		when("StringEquals", issuerHostPath+":sub", subject(namespace, serviceAccount)))
+}
+
+// What the daemon's role must admit: the first for IRSA, the others for EKS Pod Identity.
+const (
+	assumeByIRSA = "sts:AssumeRoleWithWebIdentity"
+	assumeRole   = "sts:AssumeRole"
+	tagSession   = "sts:TagSession"
+)
+
+// IRSAAudience is the audience of the tokens that EKS gives to pods for IRSA, unless an
+// annotation of the service account says otherwise.
+const IRSAAudience = "sts.amazonaws.com"
+
+// subject is how a token names its service account.
+func subject(namespace, serviceAccount string) string {
+	return "system:serviceaccount:" + namespace + ":" + serviceAccount
+}
+
+func oidcProviderARN(issuerHostPath, account, partition string) string {
+	return fmt.Sprintf("arn:%s:iam::%s:oidc-provider/%s", partition, account, issuerHostPath)
 }
 
 // PodIdentityPrincipal is the service by which EKS assumes the roles of pods. It is the same
@@ -66,7 +86,7 @@ const (
 // EKS Pod Identity".
 func PodIdentityTrust(clusterARN, namespace, serviceAccount string) string {
 	return policyText(statement{
-		Sid: "PodIdentity", Effect: "Allow", Action: []string{"sts:AssumeRole", "sts:TagSession"},
+		Sid: "PodIdentity", Effect: "Allow", Action: []string{assumeRole, tagSession},
 		Principal: map[string]string{"Service": PodIdentityPrincipal},
 	}.when("StringEquals", podClusterTag, clusterARN).
 		when("StringEquals", podNamespaceTag, namespace).

@@ -29,7 +29,7 @@ func shortageRemedy(code string) string {
 	case "VcpuLimitExceeded":
 		return "raise the vCPU quota of this instance family in Service Quotas (Amazon EC2), or let the NodePool have other families or spot"
 	case "MaxSpotInstanceCountExceeded":
-		return "raise the quota of spot instance requests in Service Quotas (Amazon EC2), or let the NodePool have on-demand instances"
+		return "raise the quota of spot instance requests of this instance family in Service Quotas (Amazon EC2), or let the NodePool have other families or on-demand instances"
 	case "MaxFleetCountExceeded":
 		return "raise the quota of fleets in Service Quotas (Amazon EC2)"
 	case "AuthFailure.ServiceLinkedRoleCreationNotPermitted":

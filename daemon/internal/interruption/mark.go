@@ -2,6 +2,7 @@ package interruption
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -39,18 +40,16 @@ type Marker struct {
 
 // Handle marks the NodeClaims of the events' instances. It ignores instances without
 // a NodeClaim, because the queue gets events of every instance in the account. It is
-// safe to repeat.
+// safe to repeat. A NodeClaim that cannot be marked keeps no other from being marked: a
+// message may name many instances, and each has little time. The errors are joined.
 func (m *Marker) Handle(ctx context.Context, events []Event) error {
+	var failed []error
 	for _, e := range events {
-		claim, ours := m.World.NodeClaimOf(e.InstanceID)
-		if !ours {
-			continue
-		}
-		if err := m.mark(ctx, claim, e); err != nil {
-			return err
+		if claim, ours := m.World.NodeClaimOf(e.InstanceID); ours {
+			failed = append(failed, m.mark(ctx, claim, e))
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 func (m *Marker) mark(ctx context.Context, claim *v1.NodeClaim, e Event) error {

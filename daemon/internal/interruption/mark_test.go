@@ -3,6 +3,7 @@ package interruption
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,5 +90,35 @@ func TestMarker_AClaimThatIsGoneIsNoFailure(t *testing.T) {
 		if err := a.handle(warning); !errors.Is(err, tt.want) || tt.want == nil && err != nil {
 			t.Errorf("of %v: %v", tt.fault, err)
 		}
+	}
+}
+
+// fleet has a NodeClaim for each instance, and does not let those be written that end in "deny".
+type fleet struct{ tried []string }
+
+func (f *fleet) NodeClaimOf(instanceID string) (*v1.NodeClaim, bool) {
+	return &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "of-" + instanceID, UID: "u"}}, true
+}
+func (f *fleet) Observe(metav1.Object) {}
+
+func (f *fleet) Patch(_ context.Context, name string, _ types.PatchType, _ []byte, _ metav1.PatchOptions, _ ...string) (*v1.NodeClaim, error) {
+	f.tried = append(f.tried, name)
+	if strings.HasSuffix(name, "deny") {
+		return nil, errors.New("a webhook denies it")
+	}
+	return &v1.NodeClaim{}, nil
+}
+
+func TestMarker_AClaimThatCannotBeMarkedKeepsNoOtherFromBeingMarked(t *testing.T) {
+	f := &fleet{}
+	m := &Marker{World: f, Claims: f, Logger: hclog.NewNullLogger(), Now: time.Now, Told: func(*v1.NodeClaim, string, time.Time) {}}
+	err := m.Handle(context.Background(), []Event{
+		{Kind: SpotInterrupted, InstanceID: "1-deny"}, {Kind: SpotInterrupted, InstanceID: "2"}, {Kind: SpotInterrupted, InstanceID: "3-deny"},
+	})
+	if want := []string{"of-1-deny", "of-2", "of-3-deny"}; !slices.Equal(f.tried, want) {
+		t.Errorf("tried %q, want %q", f.tried, want)
+	}
+	if err == nil || !strings.Contains(err.Error(), "of-1-deny") || !strings.Contains(err.Error(), "of-3-deny") {
+		t.Errorf("error %v, want one that names both NodeClaims", err)
 	}
 }
