@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/controlplane"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/kubelet"
 )
 
@@ -35,9 +36,14 @@ func (l *Lab) startBootstrapNodes(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		serving, err := l.plane.Server("system:node:" + name)
+		if err != nil {
+			return err
+		}
 		zone := l.options.Zones[i%len(l.options.Zones)]
 		k, err := kubelet.Start(ctx, kubelet.Options{
 			Name: name, Config: config, Dir: l.Dir, Version: version.GitVersion,
+			CertPEM: serving.Cert, KeyPEM: serving.Key, APIServer: controlplane.KubeletClient,
 			InternalIP:  fmt.Sprintf("10.0.192.%d", 11+i), // the part of the VPC that no subnet has
 			Annotations: nodeAnnotations(),
 			Labels: map[string]string{

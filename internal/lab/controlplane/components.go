@@ -23,6 +23,9 @@ import (
 // a machine without a network has no other, hence an address of the VPC.
 const advertised = "10.0.0.2"
 
+// KubeletClient is the user that the API server is to kubelets.
+const KubeletClient = "kube-apiserver-kubelet-client"
+
 // adminUser is whom the administrator's token belongs to.
 const adminUser = "lab-administrator"
 
@@ -72,15 +75,21 @@ func (c *ControlPlane) apiServerFiles() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	toKubelets, err := c.authority.Client(KubeletClient)
+	if err != nil {
+		return nil, err
+	}
 	c.adminToken = newToken()
 	files := []struct {
 		name    string
 		content []byte
 		flags   []string
 	}{
-		{"ca.crt", c.authority.PEM(), []string{"client-ca-file"}},
+		{"ca.crt", c.authority.PEM(), []string{"client-ca-file", "kubelet-certificate-authority"}},
 		{"apiserver.crt", serving.Cert, []string{"tls-cert-file"}},
 		{"apiserver.key", serving.Key, []string{"tls-private-key-file"}},
+		{"kubelet-client.crt", toKubelets.Cert, []string{"kubelet-client-certificate"}},
+		{"kubelet-client.key", toKubelets.Key, []string{"kubelet-client-key"}},
 		{"service-account.key", signing, []string{"service-account-key-file", "service-account-signing-key-file"}},
 		{"audit-policy.yaml", []byte(auditPolicy), []string{"audit-policy-file"}},
 		{"tokens.csv", []byte(c.adminToken + "," + adminUser + "," + adminUser + ",\"system:masters\"\n"), []string{"token-auth-file"}},
@@ -117,6 +126,8 @@ func (c *ControlPlane) startAPIServer(ctx context.Context) error {
 		return c.run("kube-apiserver", c.options.Binaries.APIServer, append([]string{
 			"--etcd-servers=" + c.EtcdURL, "--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(port),
 			"--advertise-address=" + advertised, "--endpoint-reconciler-type=none",
+			// Where a process can be reached is no address of the VPC: see package kubelet.
+			"--kubelet-preferred-address-types=ExternalDNS,Hostname,InternalDNS,InternalIP",
 			"--cert-dir=" + c.options.Dir, "--service-cluster-ip-range=" + c.options.ServiceCIDR,
 			"--service-account-issuer=" + c.options.Issuer,
 			"--service-account-jwks-uri=" + c.options.Issuer + "/keys",

@@ -46,6 +46,10 @@ func (c *ControlPlane) Client(user string, groups ...string) (*rest.Config, erro
 	}, nil
 }
 
+// Server makes a serving certificate for 127.0.0.1 and localhost, by which the
+// API server knows a component that it calls.
+func (c *ControlPlane) Server(name string) (Pair, error) { return c.authority.Server(name) }
+
 // componentKubeconfig writes the kubeconfig of a component that is a process
 // and returns the file's path.
 func (c *ControlPlane) componentKubeconfig(user string, groups ...string) (string, error) {

@@ -32,12 +32,17 @@ func startKubelet(t *testing.T, b bare) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	serving, err := b.Server("system:node:" + bootstrapNode)
+	if err != nil {
+		t.Fatal(err)
+	}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	k, err := kubelet.Start(t.Context(), kubelet.Options{
 		Name: bootstrapNode, Config: config, Dir: b.dir, InternalIP: "10.0.0.11", Version: "v1.36.3",
+		CertPEM: serving.Cert, KeyPEM: serving.Key, APIServer: controlplane.KubeletClient,
 		Annotations: map[string]string{controlplane.NodeAnnotation: controlplane.NodeAnnotationValue},
 		Taints:      []corev1.Taint{{Key: "CriticalAddonsOnly", Value: "true", Effect: corev1.TaintEffectNoSchedule}},
 		Capacity: corev1.ResourceList{

@@ -6,8 +6,17 @@ import (
 	"sync"
 )
 
-// address is a pod's: the process binds to local, the API is shown the other.
-type address struct{ local, shown string }
+// envLoopback is the variable that tells every process the address that stands
+// for its pod's localhost.
+const envLoopback = "KARPENTERD_LOOPBACK"
+
+// address is a pod's: the process binds to local, and to loopback what a
+// container would bind to 127.0.0.1; the API is shown the third.
+type address struct{ local, loopback, shown string }
+
+// half of the loopback network has pods' addresses, the other half what stands
+// for their localhosts: neither is ever taken for the other.
+const half = 127
 
 // Addresses hands out pod addresses. Laboratories that run side by side take
 // them from different parts of 127.0.0.0/8.
@@ -19,7 +28,7 @@ type Addresses struct {
 
 // NewAddresses picks this laboratory's part of the loopback network.
 func NewAddresses() *Addresses {
-	return &Addresses{a: 1 + rand.IntN(254), b: rand.IntN(256)} //nolint:gosec // it need not be a secret, only rarely the same
+	return &Addresses{a: 1 + rand.IntN(half), b: rand.IntN(256)} //nolint:gosec // it need not be a secret, only rarely the same
 }
 
 // next is an address that no pod has had for the last 250 ones.
@@ -28,5 +37,8 @@ func (a *Addresses) next() address {
 	defer a.mu.Unlock()
 	a.n++
 	host := 1 + (a.n-1)%250
-	return address{local: fmt.Sprintf("127.%d.%d.%d", a.a, a.b, host), shown: fmt.Sprintf("10.200.%d.%d", (a.n-1)/250%256, host)}
+	return address{
+		local: fmt.Sprintf("127.%d.%d.%d", a.a, a.b, host), loopback: fmt.Sprintf("127.%d.%d.%d", half+a.a, a.b, host),
+		shown: fmt.Sprintf("10.200.%d.%d", (a.n-1)/250%256, host),
+	}
 }

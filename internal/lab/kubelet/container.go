@@ -33,6 +33,7 @@ type container struct {
 
 	mu     sync.Mutex
 	status corev1.ContainerStatus
+	life   context.Context // of the process that runs now; nil before the first
 }
 
 // newContainer resolves everything that a container's process needs.
@@ -93,7 +94,7 @@ func (p *pod) world(spec corev1.Container) ([]variable, error) {
 	if err := os.MkdirAll(temp, 0o700); err != nil {
 		return nil, fmt.Errorf("container %s: %w", spec.Name, err)
 	}
-	out := []variable{{"PATH", "/usr/local/bin:/usr/bin:/bin"}, {"HOSTNAME", p.object.Name}, {"HOME", p.dir}, {"TMPDIR", temp}}
+	out := []variable{{"PATH", "/usr/local/bin:/usr/bin:/bin"}, {"HOSTNAME", p.object.Name}, {"HOME", p.dir}, {"TMPDIR", temp}, {envLoopback, p.address.loopback}}
 	config, err := p.kubeconfig(spec)
 	if err != nil {
 		return nil, fmt.Errorf("container %s: %w", spec.Name, err)
@@ -144,7 +145,12 @@ func (c *container) once(ctx context.Context) int {
 		c.terminated(now, now, 128, "StartError", err.Error())
 		return 128
 	}
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
 	started := metav1.NewTime(process.Started)
+	c.mu.Lock()
+	c.life = life
+	c.mu.Unlock()
 	c.set(func(s *corev1.ContainerStatus) {
 		s.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: started}}
 		up := c.startup == nil
@@ -236,6 +242,13 @@ func (c *container) set(change func(*corev1.ContainerStatus)) {
 	change(&c.status)
 	c.mu.Unlock()
 	c.pod.dirty()
+}
+
+// running is the life of the process that runs now; false where none does.
+func (c *container) running() (life context.Context, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.life, c.life != nil && c.life.Err() == nil
 }
 
 func (c *container) snapshot() corev1.ContainerStatus {

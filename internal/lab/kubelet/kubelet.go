@@ -29,6 +29,9 @@ type Options struct {
 	Config      *rest.Config // as system:node:<Name> of group system:nodes
 	Dir         string       // for pods' files; logs go to Dir/logs
 	InternalIP  string
+	CertPEM     []byte // of the server that the API server calls, for localhost
+	KeyPEM      []byte
+	APIServer   string // the user that the API server is here: nobody else is answered
 	Labels      map[string]string
 	Annotations map[string]string
 	Taints      []corev1.Taint
@@ -50,6 +53,7 @@ type Kubelet struct {
 	ctx       context.Context
 	cancel    context.CancelFunc
 	work      sync.WaitGroup
+	server    *server
 
 	mu   sync.Mutex
 	pods map[types.UID]*pod
@@ -65,14 +69,28 @@ func Start(ctx context.Context, o Options) (*Kubelet, error) {
 		return nil, fmt.Errorf("kubelet %s start: %w", o.Name, err)
 	}
 	k := &Kubelet{options: o, clients: clients, addresses: o.Addresses, pods: map[types.UID]*pod{}}
-	if _, err := clients.CoreV1().Nodes().Create(ctx, k.node(), metav1.CreateOptions{}); err != nil {
-		return nil, fmt.Errorf("node %s register: %w", o.Name, err)
-	}
 	k.ctx, k.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	factory := informers.NewSharedInformerFactoryWithOptions(clients, 0, informers.WithTweakListOptions(func(l *metav1.ListOptions) {
-		l.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", o.Name).String()
+	if k.server, err = k.serve(); err != nil {
+		k.cancel()
+		return nil, fmt.Errorf("kubelet %s start: %w", o.Name, err)
+	}
+	if err := k.start(ctx); err != nil {
+		k.Close()
+		return nil, err
+	}
+	return k, nil
+}
+
+// start registers the node and has its pods watched.
+func (k *Kubelet) start(ctx context.Context) error {
+	name := k.options.Name
+	if _, err := k.clients.CoreV1().Nodes().Create(ctx, k.node(), metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("node %s register: %w", name, err)
+	}
+	factory := informers.NewSharedInformerFactoryWithOptions(k.clients, 0, informers.WithTweakListOptions(func(l *metav1.ListOptions) {
+		l.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", name).String()
 	}))
-	_, err = factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+	_, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { k.see(obj.(*corev1.Pod)) },
 		UpdateFunc: func(_, obj any) { k.see(obj.(*corev1.Pod)) },
 		DeleteFunc: func(obj any) {
@@ -85,21 +103,22 @@ func Start(ctx context.Context, o Options) (*Kubelet, error) {
 		},
 	})
 	if err != nil {
-		k.cancel()
-		return nil, fmt.Errorf("kubelet %s start: %w", o.Name, err)
+		return fmt.Errorf("kubelet %s start: %w", name, err)
 	}
 	factory.StartWithContext(k.ctx)
 	k.work.Go(func() {
 		<-k.ctx.Done()
 		factory.Shutdown()
 	})
-	return k, nil
+	return nil
 }
 
-// Close stops every process of the node; the API keeps the pods.
+// Close stops every process of the node and ends what is streamed; the API
+// keeps the pods.
 func (k *Kubelet) Close() {
 	k.cancel()
 	k.work.Wait()
+	k.server.close()
 }
 
 func (k *Kubelet) closing() bool { return k.ctx.Err() != nil }
@@ -114,7 +133,12 @@ func (k *Kubelet) node() *corev1.Node {
 		Spec: corev1.NodeSpec{Taints: o.Taints},
 		Status: corev1.NodeStatus{
 			Capacity: o.Capacity, Allocatable: o.Capacity,
-			Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: o.InternalIP}, {Type: corev1.NodeHostName, Address: o.Name}},
+			Addresses: []corev1.NodeAddress{
+				{Type: corev1.NodeInternalIP, Address: o.InternalIP},
+				{Type: corev1.NodeHostName, Address: o.Name},
+				{Type: corev1.NodeExternalDNS, Address: "localhost"}, // where it is outside the VPC: the API server goes there
+			},
+			DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: k.server.port}},
 			NodeInfo: corev1.NodeSystemInfo{
 				OperatingSystem: "linux", Architecture: "amd64", KubeletVersion: o.Version,
 				OSImage: "local processes", ContainerRuntimeVersion: "process://1", MachineID: o.Name, SystemUUID: o.Name, BootID: o.Name,

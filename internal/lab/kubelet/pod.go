@@ -31,6 +31,9 @@ type pod struct {
 	deleted chan struct{} // closed when the pod is to go
 	once    sync.Once
 
+	network context.Context // until the last container has ended
+	hangUp  context.CancelFunc
+
 	mu         sync.Mutex
 	started    metav1.Time
 	problem    *corev1.ContainerStateWaiting // why no container has started
@@ -47,6 +50,7 @@ func (k *Kubelet) newPod(object *corev1.Pod) *pod {
 		changed: make(chan struct{}, 1), deleted: make(chan struct{}),
 		problem: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"},
 	}
+	p.network, p.hangUp = context.WithCancel(context.WithoutCancel(k.ctx))
 	if s := object.Spec.TerminationGracePeriodSeconds; s != nil {
 		p.grace = time.Duration(*s) * time.Second
 	}
@@ -107,6 +111,7 @@ func (p *pod) run(ctx context.Context) {
 			p.live(living, refresh)
 		}
 	}
+	p.hangUp()
 	select {
 	case <-ctx.Done():
 	case <-p.deleted: // a pod whose containers are all done waits for this

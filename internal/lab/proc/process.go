@@ -15,8 +15,13 @@ type Spec struct {
 	Args    []string // without the binary's name
 	Env     []string // the whole environment; nothing is inherited
 	Dir     string   // working directory; the laboratory's own where empty
-	LogFile string   // appended to, standard output and error alike
+	LogFile string   // appended to, standard output and error alike; where empty, Streams count
+	Streams Streams
 }
+
+// Streams are a process's standard streams; what is nil is /dev/null. The
+// process gets copies: the caller closes its own.
+type Streams struct{ In, Out, Err *os.File }
 
 // Process is a started child. It is reaped as soon as it ends.
 type Process struct {
@@ -75,20 +80,38 @@ func (p *Process) Kill() {
 	<-p.done
 }
 
+// give has the command use the streams. A nil file in an interface would not
+// be nil there.
+func (s Streams) give(cmd *exec.Cmd) {
+	if s.In != nil {
+		cmd.Stdin = s.In
+	}
+	if s.Out != nil {
+		cmd.Stdout = s.Out
+	}
+	if s.Err != nil {
+		cmd.Stderr = s.Err
+	}
+}
+
 // launch starts the process; it must run on the set's own thread.
 func launch(spec Spec) (*Process, error) {
-	log, err := os.OpenFile(spec.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("%s log: %w", spec.Name, err)
+	streams := spec.Streams
+	if spec.LogFile != "" {
+		log, err := os.OpenFile(spec.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			return nil, fmt.Errorf("%s log: %w", spec.Name, err)
+		}
+		defer log.Close() // the child has its own copy
+		streams = Streams{Out: log, Err: log}
 	}
-	defer log.Close() // the child has its own copy
 	cmd := exec.Command(spec.Path, spec.Args...)
 	cmd.Env = spec.Env
 	if cmd.Env == nil {
 		cmd.Env = []string{} // nil would inherit
 	}
 	cmd.Dir = spec.Dir
-	cmd.Stdout, cmd.Stderr = log, log
+	streams.give(cmd)
 	cmd.SysProcAttr = attributes()
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("%s start: %w", spec.Name, err)
