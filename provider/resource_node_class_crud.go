@@ -37,6 +37,7 @@ func (r *nodeClass) remove(ctx context.Context, j job[*cluster], state nodeClass
 	if err := j.client.awaitUnreferenced(ctx, ref.Name); err != nil {
 		return err
 	}
+	j.spare()
 	return j.client.deleteObject(ctx, ref, j.own)
 }
 
