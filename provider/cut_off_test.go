@@ -7,8 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim"
 )
 
 // forgotten is what a creation leaves whose state was never saved.
@@ -119,6 +122,43 @@ func TestCutOff_AnEqualReplacementKeepsWhatItTookUp(t *testing.T) {
 			replacement := old.h.resource(kind)
 			wantNoError(t, replacement.apply(config))
 			diags := old.destroy()
+			wantNoError(t, diags)
+			if !warns(diags, "Nothing was replaced") {
+				t.Error("nothing says that the old objects stay")
+			}
+			if d := differs(made, cloud.named(nil)); d != "" {
+				t.Errorf("the destroy has removed something: %s", d)
+			}
+			replacement.settled(config)
+		})
+	}
+}
+
+// TestCutOff_WhatIsTakenUpWhileADeletionWaitsStays renames resources without a moved block: the
+// old one waits for an instance while the new one takes up what there is.
+func TestCutOff_WhatIsTakenUpWhileADeletionWaitsStays(t *testing.T) {
+	cloud := startCloud(t)
+	role, profile, _ := withNodes(t, cloud)
+	queue, controller := role.h.resource("karpenter_interruption_queue"), role.h.resource("karpenter_controller_role")
+	for old, config := range map[*instance]object{
+		role:       {"cluster_name": testCluster},
+		profile:    {"name": "nodes", "role": role.text("name")},
+		queue:      {"cluster_name": testCluster},
+		controller: {"cluster_name": testCluster, "node_role_arn": role.text("arn"), "identity": "pod_identity"},
+	} {
+		t.Run(old.kind, func(t *testing.T) {
+			config["timeouts"] = object{"delete": "1m"} // nothing ends the instance
+			wantNoError(t, old.apply(config))
+			made := cloud.named(nil)
+			old = configuredFor(t, cloud, old)
+			replacement := old.h.resource(old.kind)
+			seen, ended := len(cloud.Calls()), make(chan []*tfprotov6.Diagnostic)
+			go func() { ended <- old.destroy() }()
+			for !slices.ContainsFunc(cloud.Calls()[seen:], func(c awssim.Call) bool { return c.Action == "DescribeInstances" }) {
+				time.Sleep(10 * time.Millisecond)
+			}
+			wantNoError(t, replacement.apply(config))
+			diags := <-ended
 			wantNoError(t, diags)
 			if !warns(diags, "Nothing was replaced") {
 				t.Error("nothing says that the old objects stay")

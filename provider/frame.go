@@ -47,6 +47,16 @@ type job[C any] struct {
 	own      made
 	recorded bool // false in a read without a record, which then notes what it finds
 	diags    *diag.Diagnostics
+	claims   *claims // what the resources of this run have; nil where nothing is destroyed
+}
+
+// spare drops from the record what another resource of this run has taken up by now. A
+// destruction calls it after each wait: meanwhile, a resource with another name in the
+// configuration may have been created from what there is.
+func (j job[C]) spare() {
+	if j.claims != nil {
+		j.claims.spare(j.own, j.diags)
+	}
 }
 
 // waits is a life whose objects are not ready at once.
@@ -214,7 +224,8 @@ func (f *frame[M, C]) Delete(ctx context.Context, req resource.DeleteRequest, re
 	defer cancel()
 	j, err := f.mine(ctx, req.Private, &resp.Diagnostics)
 	if err == nil {
-		f.session.claims.spare(j.own, &resp.Diagnostics)
+		j.claims = &f.session.claims
+		j.spare()
 		err = f.life.remove(ctx, j, state)
 	} else {
 		err = f.afterCluster(ctx, state, err)

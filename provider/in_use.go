@@ -36,8 +36,8 @@ type need struct {
 // lookup finds what needs a thing; nil for nothing.
 type lookup func(ctx context.Context, client *aws.Clients) (*need, error)
 
-// awaitUnused returns when nothing needs the thing that is to be deleted. What it refuses with
-// has the sentinel of the thing.
+// awaitUnused returns when nothing needs the thing that is to be deleted, or when another
+// resource has taken it up. What it refuses with has the sentinel of the thing.
 func awaitUnused(ctx context.Context, j job[*aws.Clients], what string, look lookup) error {
 	if j.own[madeHalf] != "" {
 		return nil // a creation that has failed: nothing uses it
@@ -50,6 +50,7 @@ func awaitUnused(ctx context.Context, j job[*aws.Clients], what string, look loo
 	var last *need
 	since := time.Now()
 	err := wait.PollUntilContextCancel(ctx, leftoversPoll, true, func(context.Context) (bool, error) {
+		j.spare()
 		found, err := look(ctx, j.client)
 		switch {
 		case err != nil && (last == nil || errors.Is(err, aws.ErrUnauthorized) || errors.Is(err, aws.ErrCredentials)):
@@ -73,6 +74,7 @@ func awaitUnused(ctx context.Context, j job[*aws.Clients], what string, look loo
 	if errors.Is(err, context.DeadlineExceeded) && last != nil && last.refuse != nil {
 		return last.refuse
 	}
+	j.spare() // the last look took its time
 	return err
 }
 

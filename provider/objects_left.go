@@ -12,9 +12,10 @@ import (
 
 // awaitNothingLeft returns when no object needs the daemon or its definitions any more. A
 // configuration without references is destroyed side by side: an object that is being deleted
-// is waited for, as the daemon finishes it. One that stays is refused: ErrStillNeeded.
+// is waited for, as the daemon finishes it. Terraform deletes a few resources at a time, so
+// the others are waited for as long as the list changes. Then they are refused: ErrStillNeeded.
 func (c *cluster) awaitNothingLeft(ctx context.Context, own made) error {
-	began, last := time.Now(), c.nothingLeft(ctx, own)
+	since, last := time.Now(), c.nothingLeft(ctx, own)
 	if !errors.Is(last, ErrStillNeeded) {
 		return last
 	}
@@ -23,8 +24,11 @@ func (c *cluster) awaitNothingLeft(ctx context.Context, own made) error {
 		if !errors.Is(err, ErrStillNeeded) {
 			return err == nil, err
 		}
+		if err.Error() != last.Error() {
+			since = time.Now()
+		}
 		last = err
-		if !errors.Is(err, errEnding) && time.Since(began) >= releasedWithin {
+		if !errors.Is(err, errEnding) && time.Since(since) >= releasedWithin {
 			return false, err
 		}
 		tflog.Info(ctx, "waiting before the deletion", map[string]any{"object": "daemon", "for": err.Error()})

@@ -3,6 +3,7 @@ package provider
 import (
 	"errors"
 	"net/http"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,22 +26,50 @@ func TestDaemon_WaitsForObjectsThatAreBeingDeletedAndForNoOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
-				server := answers(func(r *http.Request) (int, any, error) {
-					if body, ok := discoveryOf(r); ok {
-						return http.StatusOK, body, nil
-					}
-					items := []any{}
+				err := awaitedWhile(t, func() (items []any) {
 					if time.Since(start) < 20*time.Minute {
-						items = append(items, map[string]any{"kind": "NodeClaim", "apiVersion": "karpenter.sh/v1", "metadata": map[string]any{"name": "c", "deletionTimestamp": tt.deleted}})
+						items = append(items, nodeClaimNamed("c", tt.deleted))
 					}
-					return http.StatusOK, map[string]any{"kind": "NodeClaimList", "apiVersion": "karpenter.sh/v1", "items": items}, nil
+					return items
 				})
-				definition := kube.Ref{GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: definitionKind}, Name: "nodeclaims.karpenter.sh"}
-				err := server.cluster(t).awaitNothingLeft(t.Context(), made{definition.Key(): "u"})
 				if took := time.Since(start).Round(10 * time.Second); !errors.Is(err, tt.err) || took != tt.took.Round(10*time.Second) {
 					t.Errorf("after %v: %v", took, err)
 				}
 			})
 		})
 	}
+}
+
+// TestDaemon_WaitsAsLongAsDeletionsFollowOneAnother has 30 NodeClaims that nobody has deleted
+// yet. One goes every 10 seconds, as where Terraform deletes a few resources at a time.
+func TestDaemon_WaitsAsLongAsDeletionsFollowOneAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		err := awaitedWhile(t, func() (items []any) {
+			for i := int(time.Since(start) / (10 * time.Second)); i < 30; i++ {
+				items = append(items, nodeClaimNamed("c-"+strconv.Itoa(i), nil))
+			}
+			return items
+		})
+		if took := time.Since(start).Round(10 * time.Second); err != nil || took != 5*time.Minute {
+			t.Errorf("after %v: %v", took, err)
+		}
+	})
+}
+
+// awaitedWhile waits in a cluster that has these NodeClaims.
+func awaitedWhile(t *testing.T, left func() []any) error {
+	t.Helper()
+	server := answers(func(r *http.Request) (int, any, error) {
+		if body, ok := discoveryOf(r); ok {
+			return http.StatusOK, body, nil
+		}
+		return http.StatusOK, map[string]any{"kind": "NodeClaimList", "apiVersion": "karpenter.sh/v1", "items": append([]any{}, left()...)}, nil
+	})
+	definition := kube.Ref{GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: definitionKind}, Name: "nodeclaims.karpenter.sh"}
+	return server.cluster(t).awaitNothingLeft(t.Context(), made{definition.Key(): "u"})
+}
+
+func nodeClaimNamed(name string, deleted any) map[string]any {
+	return map[string]any{"kind": "NodeClaim", "apiVersion": "karpenter.sh/v1", "metadata": map[string]any{"name": name, "deletionTimestamp": deleted}}
 }

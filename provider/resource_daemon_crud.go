@@ -116,6 +116,7 @@ func (r *daemon) remove(ctx context.Context, j job[*cluster], state daemonModel)
 	if err != nil {
 		return err
 	}
+	j.spare()
 	objects, err := state.objects(ctx)
 	if err != nil {
 		return err

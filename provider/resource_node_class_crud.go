@@ -37,6 +37,7 @@ func (r *nodeClass) remove(ctx context.Context, j job[*cluster], state nodeClass
 	if err := j.client.awaitUnreferenced(ctx, ref.Name); err != nil {
 		return err
 	}
+	j.spare()
 	return j.client.deleteObject(ctx, ref, j.own)
 }
 
@@ -46,8 +47,8 @@ func (r *nodeClass) takeBack(ctx context.Context, j job[*cluster], plan nodeClas
 	return j.client.deleteObject(ctx, nodeClassRef(plan.Name.ValueString()), j.own)
 }
 
-// releasedWithin is how long a deletion of a node class waits for node pools that refer
-// to it: a destroy deletes node pools and node classes side by side.
+// releasedWithin is how long a deletion waits for objects that nobody has deleted yet, such as
+// that of a node class for node pools that refer to it: a destroy deletes them side by side.
 const releasedWithin = 15 * time.Second
 
 // awaitUnreferenced returns when no NodePool refers to the class, but those that are being

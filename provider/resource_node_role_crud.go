@@ -83,7 +83,13 @@ func (r *nodeRole) update(ctx context.Context, j job[*aws.Clients], plan *nodeRo
 // remove waits until nothing needs the role or its access entry.
 func (r *nodeRole) remove(ctx context.Context, j job[*aws.Clients], state nodeRoleModel) error {
 	if j.own[madeRole] != "" || state.existing() && !j.own.nothing() {
-		if err := awaitUnused(ctx, j, "role "+state.Name.ValueString(), state.users); err != nil {
+		err := awaitUnused(ctx, j, "role "+state.Name.ValueString(), func(ctx context.Context, client *aws.Clients) (*need, error) {
+			if j.own[madeRole]+j.own[madeAccessEntry] == "" {
+				return nil, nil // another resource has taken up all of it
+			}
+			return state.users(ctx, client)
+		})
+		if err != nil {
 			return err
 		}
 	}

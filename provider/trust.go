@@ -13,9 +13,8 @@ import (
 // role trusts its service account. A change of one alone is said in the plan: without
 // credentials the daemon launches no node and ends none.
 
-// plannedTrusts are the podModels of the controller roles that have been planned, by the ARN of
-// the role. Terraform plans a daemon that refers to a role after that role. It is safe for
-// concurrent use.
+// plannedTrusts are the controller roles that have been planned, by their ARN. Terraform plans a
+// daemon that refers to a role after that role. It is safe for concurrent use.
 type plannedTrusts struct {
 	mu sync.Mutex
 	of map[string]controllerRoleModel

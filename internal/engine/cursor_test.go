@@ -238,8 +238,8 @@ func TestStep_APlanDoesNotGoOnWhereAnythingElseHasChanged(t *testing.T) {
 		gone = append(gone, catalog.OfferingKey{CapacityType: label.OnDemand, InstanceType: of, Zone: zone})
 	}
 	lost, lostLong := in, long
-	lost.Memory = in.Memory.WithUnavailable(w.now.Add(time.Hour), gone...)
-	lostLong.Memory = engine.Memory{}.WithUnavailable(w.now.Add(time.Hour), gone...)
+	lost.Memory = unavailable(in.Memory, w.now.Add(time.Hour), gone...)
+	lostLong.Memory = unavailable(engine.Memory{}, w.now.Add(time.Hour), gone...)
 	failed := in
 	failed.Memory = in.Memory.PlanAnew()
 	strict, strictLong := in, long

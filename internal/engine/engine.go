@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/assign"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/certify"
@@ -95,13 +94,6 @@ type Memory struct {
 // for another reason than that they were empty; zero for never.
 func After(disruption time.Time) Memory {
 	return Memory{Memory: memory.Memory{EvictedUntil: disruption}}
-}
-
-// WithUnavailable returns the memory with the offerings excluded from plans until
-// the given time. It also makes the unfinished plan, if there is one, start again.
-func (m Memory) WithUnavailable(until time.Time, offerings ...catalog.OfferingKey) Memory {
-	m.Shortages = m.Without(until, offerings)
-	return m.PlanAnew()
 }
 
 // WithShortages returns the memory with what is known of capacity now. It also makes the

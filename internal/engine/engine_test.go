@@ -265,7 +265,7 @@ func TestStep_TriesTheNextOfferingWhenOneHasNoCapacity(t *testing.T) {
 	out := func(types ...string) {
 		for _, n := range types {
 			for _, z := range []string{"a", "b"} {
-				w.memory = w.memory.WithUnavailable(w.now.Add(time.Minute), catalog.OfferingKey{CapacityType: label.OnDemand, InstanceType: n, Zone: z})
+				w.memory = unavailable(w.memory, w.now.Add(time.Minute), catalog.OfferingKey{CapacityType: label.OnDemand, InstanceType: n, Zone: z})
 			}
 		}
 	}

@@ -240,12 +240,12 @@ func TestStep_OneFullReservationIsPutAsideAndNotTheOthers(t *testing.T) {
 		})
 	}
 	full := catalog.OfferingKey{CapacityType: label.Reserved, InstanceType: w.objects.Classes[0].Types[1].Name, Zone: "a", Reservation: "cr-1"}
-	w.memory = w.memory.WithUnavailable(w.now.Add(time.Minute), full)
+	w.memory = unavailable(w.memory, w.now.Add(time.Minute), full)
 	if launches := of[plan.Launch](w.step()); len(launches) != 1 || launches[0].Reservation != "cr-2" {
 		t.Errorf("launches = %+v, want the other reservation", launches)
 	}
 	full.Reservation = "cr-2"
-	w.memory = w.memory.WithUnavailable(w.now.Add(time.Minute), full)
+	w.memory = unavailable(w.memory, w.now.Add(time.Minute), full)
 	if launches := of[plan.Launch](w.step()); len(launches) != 1 || launches[0].Reservation != "" {
 		t.Errorf("launches = %+v, want none in a reservation", launches)
 	}

@@ -140,7 +140,7 @@ func TestStep_AStaticPoolTriesAgainWhenCapacityReturns(t *testing.T) {
 		}
 	}
 	until := w.now.Add(3 * time.Minute)
-	w.memory = w.memory.WithUnavailable(until, gone...)
+	w.memory = unavailable(w.memory, until, gone...)
 	out := w.step()
 	if waits := of[plan.Wait](out); len(out.Plan.Lacking) != 1 || out.Plan.Lacking[0].Why.Cause != plan.NoCapacity || len(waits) != 1 || !waits[0].Until.Equal(until) {
 		t.Errorf("%+v", out.Plan)

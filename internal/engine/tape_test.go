@@ -255,7 +255,7 @@ func (t *tape) world(w *world) {
 	}
 	w.policy.OnDemandTolerance = pick(t, w.policy.OnDemandTolerance, 0, 1000, math.MaxInt64)
 	for range t.n(4) {
-		w.memory = w.memory.WithUnavailable(w.now.Add(time.Minute), catalog.OfferingKey{
+		w.memory = unavailable(w.memory, w.now.Add(time.Minute), catalog.OfferingKey{
 			CapacityType: pick(t, label.OnDemand, label.Spot), InstanceType: fmt.Sprint("t", t.n(3)), Zone: t.zone(),
 		})
 	}

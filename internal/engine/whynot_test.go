@@ -199,7 +199,7 @@ func TestStep_SaysWhenCapacityThatRanOutIsTriedAgain(t *testing.T) {
 	for i, name := range []string{"c5.large", "c5.xlarge", "m5.xlarge"} {
 		for j, zone := range []string{"a", "b"} {
 			key := catalog.OfferingKey{CapacityType: label.OnDemand, InstanceType: name, Zone: zone}
-			w.memory = w.memory.WithUnavailable(w.now.Add(time.Duration(1+2*i+j)*time.Minute), key)
+			w.memory = unavailable(w.memory, w.now.Add(time.Duration(1+2*i+j)*time.Minute), key)
 		}
 	}
 	want := `NodePool "general": the capacity ran out a moment ago, 2 instance types; tried again at 2026-01-01T00:03:00Z`

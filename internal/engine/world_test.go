@@ -222,3 +222,14 @@ func of[A plan.Action](out engine.Output) []A {
 	}
 	return list
 }
+
+// unavailable returns the memory in which the offerings are left out of plans until the given
+// time: a launch found no capacity there, and launched another type.
+func unavailable(m engine.Memory, until time.Time, offerings ...catalog.OfferingKey) engine.Memory {
+	const pause = 3 * time.Minute // the first one
+	t := engine.Tried{Launched: catalog.OfferingKey{InstanceType: "another"}}
+	for _, k := range offerings {
+		t.Lacks = append(t.Lacks, engine.Lack{Offering: k})
+	}
+	return m.WithShortages(m.After(t, until.Add(-pause)))
+}

@@ -39,7 +39,8 @@ func NodeClaim(l plan.Launch, pool *v1.NodePool, startup corev1.Taint) *v1.NodeC
 	if l.Reservation != "" {
 		decided = append(decided, v1.Requirement{Key: label.Reservation, Operator: corev1.NodeSelectorOpIn, Values: []string{l.Reservation}})
 	}
-	for _, r := range pool.Spec.Template.Spec.Requirements {
+	users := usersRequirements(pool.Spec.Template.Spec.Requirements)
+	for _, r := range users {
 		key := label.Canonical(r.Key)
 		_, fixed := pool.Spec.Template.ObjectMeta.Labels[key]
 		value, chosen := l.Labels.Get(key)
@@ -47,7 +48,7 @@ func NodeClaim(l plan.Launch, pool *v1.NodePool, startup corev1.Taint) *v1.NodeC
 			decided = append(decided, v1.Requirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{value}})
 		}
 	}
-	for _, m := range minValues(pool.Spec.Template.Spec.Requirements) {
+	for _, m := range minValues(users) {
 		if i := slices.IndexFunc(decided, func(d v1.Requirement) bool { return d.Key == m.Key }); i >= 0 {
 			n := min(m.Count, len(decided[i].Values)) // the API server refuses more than there are values
 			decided[i].MinValues = &n
@@ -61,7 +62,7 @@ func NodeClaim(l plan.Launch, pool *v1.NodePool, startup corev1.Taint) *v1.NodeC
 		annotations[v1.AnnotationMove] = FormatMove(*l.Move)
 	}
 	reqs := slices.Clone(decided)
-	for _, r := range pool.Spec.Template.Spec.Requirements {
+	for _, r := range users {
 		if !restricted(r.Key) && !slices.ContainsFunc(decided, func(d v1.Requirement) bool { return d.Key == label.Canonical(r.Key) }) {
 			reqs = append(reqs, r)
 		}

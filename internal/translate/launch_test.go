@@ -2,6 +2,7 @@ package translate_test
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,8 +94,13 @@ func TestNodeClaim_HasNoKeyOfTheDaemonsDomainFromATemplate(t *testing.T) {
 	pool.Spec.Template.ObjectMeta.Labels = own
 	taints := []v1.Taint{{Key: "team", Effect: "NoSchedule"}, {Key: v1.TaintAwaitingPods, Effect: "NoSchedule"}, {Key: v1.OwnDomain + "/goes-next", Effect: "PreferNoSchedule"}}
 	pool.Spec.Template.Spec.Taints, pool.Spec.Template.Spec.StartupTaints = taints, taints
+	least := 1
+	pool.Spec.Template.Spec.Requirements = []v1.Requirement{{Key: v1.AnnotationPlanned, Operator: "In", Values: []string{"forged"}, MinValues: &least}, {Key: "tier", Operator: "Exists"}}
 	read := translate.Pool(pool)
 	claim := translate.NodeClaim(plan.Launch{Name: "team-1", Pool: "team", Labels: read.Labels}, pool, v1.AwaitingPodsTaint())
+	if slices.ContainsFunc(claim.Spec.Requirements, func(r v1.Requirement) bool { return v1.IsOwn(r.Key) }) || len(read.Requirements) != 1 || len(read.MinValues) != 0 {
+		t.Errorf("requirements %v, of the pool %v with minValues %v", claim.Spec.Requirements, read.Requirements, read.MinValues)
+	}
 	for where, got := range map[string]map[string]string{"annotations": claim.Annotations, "labels": claim.Labels} {
 		for key, value := range got {
 			if value == "forged" {

@@ -28,6 +28,12 @@ func usersTaints(all []v1.Taint) []v1.Taint {
 	return slices.DeleteFunc(slices.Clone(all), func(t v1.Taint) bool { return v1.IsOwn(t.Key) })
 }
 
+// usersRequirements returns a copy of the requirements without those on labels of the daemon's
+// own domain: a node gets the label that its pool requires.
+func usersRequirements(all []v1.Requirement) []v1.Requirement {
+	return slices.DeleteFunc(slices.Clone(all), func(r v1.Requirement) bool { return v1.IsOwn(r.Key) })
+}
+
 // ownKeysOf returns the keys of the daemon's own domain, sorted.
 func ownKeysOf(all map[string]string) (out []string) {
 	for key := range all {
@@ -62,6 +68,11 @@ func PoolRemarks(p *v1.NodePool) []Remark {
 			if v1.IsOwn(x.Key) {
 				note("taint", []string{x.Key})
 			}
+		}
+	}
+	for _, r := range t.Spec.Requirements {
+		if v1.IsOwn(r.Key) {
+			note("requirement", []string{r.Key})
 		}
 	}
 	if len(found) > 0 {

@@ -36,12 +36,13 @@ func Pool(p *v1.NodePool) cluster.Pool {
 		out.NotReady = why
 		return out
 	}
-	reqs, err := requirements("nodepool "+p.Name, t.Spec.Requirements)
+	users := usersRequirements(t.Spec.Requirements)
+	reqs, err := requirements("nodepool "+p.Name, users)
 	if err != nil {
 		out.NotReady = err.Error()
 		return out
 	}
-	out.Requirements, out.MinValues = reqs, minValues(t.Spec.Requirements)
+	out.Requirements, out.MinValues = reqs, minValues(users)
 	if errs := p.Validate(); len(errs) > 0 {
 		out.NotReady = errs.ToAggregate().Error()
 		return out

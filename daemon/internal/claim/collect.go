@@ -47,6 +47,7 @@ type Collector struct {
 	vanished map[types.UID]bool // NodeClaims without an instance in the last sweep
 	stranded map[types.UID]bool // Nodes without their NodeClaim in the last sweep
 	untagged sync.Once          // the warning that an instance could not be tagged
+	heldBy   types.UID          // the NodeClaim that the log last said keeps lost instances
 }
 
 // Run sweeps until the context ends.
@@ -160,15 +161,32 @@ func (c *Collector) collect(ctx context.Context, lost []aws.Instance) error {
 		live[i] = &list.Items[i]
 	}
 	claims := ownersOf(live)
+	lost = slices.DeleteFunc(lost, func(i aws.Instance) bool { return owns(claims.of(i), i) || expected(live, i) })
+	if c.held(live, lost) {
+		return nil
+	}
 	var faults []error
 	for _, i := range lost {
-		if owns(claims.of(i), i) || expected(live, i) {
-			continue
-		}
 		c.Logger.Warn("terminate instance that no nodeclaim owns", "instance", i.ID, "nodeclaim", i.Tags[awsspec.TagNodeClaim])
 		faults = append(faults, c.Cloud.Terminate(ctx, i.ID))
 	}
 	return errors.Join(faults...)
+}
+
+// held says whether the instances have to stay, because one of them may be that of a
+// NodeClaim whose status cannot be read. The tags do not tell: Karpenter's instances have
+// none of their NodeClaim, and a NodeClaim that came back from a backup has another uid.
+func (c *Collector) held(claims []*v1.NodeClaim, lost []aws.Instance) bool {
+	i := slices.IndexFunc(claims, func(x *v1.NodeClaim) bool { return x.Status.ProviderID == "" && x.Unread.In("status") })
+	if i < 0 || len(lost) == 0 {
+		return false
+	}
+	if by := claims[i]; c.heldBy != by.UID {
+		c.heldBy = by.UID
+		c.Logger.Warn("instances that no nodeclaim owns are not terminated: one of them may be the instance of a nodeclaim whose status cannot be read",
+			"nodeclaim", by.Name, "instances", len(lost), "instance", lost[0].ID, "why", by.Unread.Explain(v1.NodeClaimKind, by.Name))
+	}
+	return true
 }
 
 // missed says whether the instance of the NodeClaim is gone, by EC2 and by the Node.

@@ -142,8 +142,12 @@ func (c *Controller) call(ctx context.Context, claim *v1.NodeClaim, order order,
 }
 
 // callFailed is launchFailed for an error of EC2, which other NodeClaims of the pool would
-// get, too: the pool pauses.
+// get, too: the pool pauses. A call that ended with the context, as when the daemon stops or
+// loses its lease, says nothing of launches.
 func (c *Controller) callFailed(ctx context.Context, claim *v1.NodeClaim, cause error) (time.Duration, error) {
+	if ctx.Err() != nil {
+		return 0, cause
+	}
 	next := c.gate.failed(poolOf(claim), c.Now())
 	c.Recorder.LaunchesFail(claim, "error", cause.Error(), next)
 	return c.launchFailed(ctx, claim, cause)

@@ -254,6 +254,36 @@ func TestLaunch_ARequestThatDoesNotFollowFromTheClassIsNeverSent(t *testing.T) {
 	}
 }
 
+// A daemon that stops must not say that launches fail.
+func TestLaunch_ACallThatEndsWithTheContextIsNoFailure(t *testing.T) {
+	l := newLaunching(t)
+	noted := &failures{server: l.server}
+	l.controller.Recorder = noted
+	ctx, cancel := context.WithCancel(t.Context())
+	l.ec2.called, l.ec2.answer = cancel, context.Canceled
+	if _, err := l.controller.Reconcile(ctx, "pool-x"); !errors.Is(err, context.Canceled) || len(l.ec2.requests) != 1 {
+		t.Fatalf("error %v after %d calls", err, len(l.ec2.requests))
+	}
+	c, _ := l.NodeClaim("pool-x")
+	if wait := l.controller.gate.enter(poolOf(c), l.now); wait > 0 || noted.count > 0 {
+		t.Errorf("the pool waits for %s, and %d failures were noted", wait, noted.count)
+	}
+	l.ec2.called, l.ec2.answer = nil, errLost
+	l.try(t)
+	if wait := l.controller.gate.enter(poolOf(c), l.now); wait == 0 || noted.count != 2 {
+		t.Errorf("after a failure the pool waits for %s, and %d were noted, want 2: of the pool and of the NodeClaim", wait, noted.count)
+	}
+}
+
+// failures counts the launches that the Recorder is told have failed.
+type failures struct {
+	*server
+	count int
+}
+
+func (f *failures) LaunchFailed(*v1.NodeClaim, error)                     { f.count++ }
+func (f *failures) LaunchesFail(*v1.NodeClaim, string, string, time.Time) { f.count++ }
+
 // The request of a daemon before this one is honoured as long as it is one of the class.
 func TestLaunch_ADaemonThatStartsSendsTheRequestOfTheOneBefore(t *testing.T) {
 	l := newLaunching(t)

@@ -1,10 +1,12 @@
 package claim
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
@@ -105,6 +107,34 @@ func TestSweep_ANodeClaimThatCannotBeReadOwnsItsInstanceAndStays(t *testing.T) {
 		}
 		if len(s.writes) > 0 {
 			t.Errorf("%s: wrote %v", field, s.writes)
+		}
+	}
+}
+
+// Nobody knows which instance is that of a NodeClaim that was launched by Karpenter, or
+// restored from a backup, if its status cannot be read: its tags do not tell.
+func TestSweep_NoInstanceIsEndedWhileTheStatusOfANodeClaimDoesNotSayWhichIsIts(t *testing.T) {
+	for _, field := range []string{"providerID", "conditions"} {
+		s, collector, ec2 := swept(t, map[string]string{"karpenterd.sh/nodeclaim-uid": "before"})
+		var log strings.Builder
+		collector.Logger = hclog.New(&hclog.LoggerOptions{Output: &log})
+		s.spoil(t, "status", field, map[string]any{"a": "b"})
+		ec2.instances = append(ec2.instances, karpenters("i-2", s, map[string]string{"karpenterd.sh/nodeclaim-uid": "gone"}))
+		sweep(t, collector, 4)
+		if field == "conditions" { // it says which instance it has
+			if !slices.Equal(ec2.ended, []string{"i-2", "i-2", "i-2"}) {
+				t.Errorf("%s: ended %v", field, ec2.ended)
+			}
+			continue
+		}
+		if len(ec2.ended) > 0 || strings.Count(log.String(), "nodeclaim=c") != 1 || !strings.Contains(log.String(), "delete the NodeClaim") {
+			t.Errorf("%s: ended %v, log\n%s", field, ec2.ended, log.String())
+		}
+		if s.spoil(t, "status", field, "aws:///a/i-1"); len(s.writes) > 0 {
+			t.Errorf("%s: wrote %v", field, s.writes)
+		}
+		if sweep(t, collector, 1); !slices.Equal(ec2.ended, []string{"i-2"}) {
+			t.Errorf("%s: once it can be read, ended %v", field, ec2.ended)
 		}
 	}
 }

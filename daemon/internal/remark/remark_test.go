@@ -121,6 +121,7 @@ func TestTeller_NamesKeysOfATemplateThatAreTheDaemonsOwn(t *testing.T) {
 	p.Spec.Template.ObjectMeta.Annotations = map[string]string{v1.AnnotationLaunchRequest: "{}", "team": "a"}
 	p.Spec.Template.ObjectMeta.Labels = map[string]string{"karpenterd.sh/pool": "x", "karpenterd.shop/pool": "y"}
 	p.Spec.Template.Spec.StartupTaints = []v1.Taint{{Key: v1.TaintAwaitingPods, Effect: "NoSchedule"}}
+	p.Spec.Template.Spec.Requirements = []v1.Requirement{{Key: "karpenterd.sh/planned-pods", Operator: "Exists"}, {Key: "team", Operator: "Exists"}}
 	w := &world{pools: []*v1.NodePool{p}}
 	teller := remark.Teller{World: w, Recorder: w}
 	for range 2 {
@@ -131,7 +132,7 @@ func TestTeller_NamesKeysOfATemplateThatAreTheDaemonsOwn(t *testing.T) {
 	if want := []string{"NodePool /p ReservedKeys"}; !slices.Equal(w.sent, want) {
 		t.Fatalf("sent %q, want %q", w.sent, want)
 	}
-	if want := "The template has label karpenterd.sh/pool, annotation karpenterd.sh/launch-request, taint karpenterd.sh/awaiting-pods. "; !strings.HasPrefix(w.texts[0], want) {
+	if want := "The template has label karpenterd.sh/pool, annotation karpenterd.sh/launch-request, taint karpenterd.sh/awaiting-pods, requirement karpenterd.sh/planned-pods. "; !strings.HasPrefix(w.texts[0], want) {
 		t.Errorf("text %q, want it to begin %q", w.texts[0], want)
 	}
 }

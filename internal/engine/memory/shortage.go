@@ -46,7 +46,7 @@ type Penalty struct {
 	catalog.Scope
 
 	Until time.Time
-	Pause time.Duration // the last one; zero if the penalty is forgotten at its end
+	Pause time.Duration // the last one
 	Why   Cause
 }
 
@@ -113,7 +113,7 @@ func (s *Shortages) penalize(lacks []Lack, failed bool, now time.Time) (news, fr
 		default:
 			pause := firstPause
 			if news = true; failed {
-				pause = min(max(2*known[i].Pause, firstPause), longestPause)
+				pause = min(2*known[i].Pause, longestPause)
 			}
 			known[i] = Penalty{scope, now.Add(pause), pause, l.Why}
 		}
@@ -153,7 +153,7 @@ func segment(pool string, k catalog.OfferingKey) Failing {
 // back, becomes now.
 func (s Shortages) lasting(now time.Time) Shortages {
 	s.Unavailable = pick.Those(s.Unavailable, func(p Penalty) bool {
-		return now.Before(p.Until) || p.Pause > 0 && now.Before(p.Until.Add(forgetAfter))
+		return now.Before(p.Until.Add(forgetAfter))
 	})
 	s.Failing = pick.Those(s.Failing, func(f Failing) bool { return now.Before(f.Last.Add(longestPause + forgetAfter)) })
 	for i := range s.Failing {
@@ -164,30 +164,12 @@ func (s Shortages) lasting(now time.Time) Shortages {
 	return s
 }
 
-// Without returns the shortages with the offerings excluded from plans until the given
-// time, and no longer.
-func (s Shortages) Without(until time.Time, offerings []catalog.OfferingKey) Shortages {
-	out := slices.Clone(s.Unavailable)
-	for _, k := range offerings {
-		scope := catalog.Scope{OfferingKey: k}
-		i, found := slices.BinarySearchFunc(out, scope, func(p Penalty, scope catalog.Scope) int { return p.Compare(scope) })
-		switch {
-		case !found:
-			out = slices.Insert(out, i, Penalty{Scope: scope, Until: until})
-		case until.After(out[i].Until):
-			out[i].Until = until
-		}
-	}
-	s.Unavailable = out
-	return s
-}
-
 // Shut returns until when the offering is excluded from plans of the pool, and why; nothing
 // if it is not.
 func (s Shortages) Shut(pool string, k catalog.OfferingKey, now time.Time) (until time.Time, why Cause, shut bool) {
 	before := false // it has failed before
 	note := func(p Penalty) {
-		before = before || p.Pause > 0
+		before = true
 		if now.Before(p.Until) && p.Until.After(until) {
 			until, why, shut = p.Until, p.Why, true
 		} else if !shut {
