@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -81,7 +82,7 @@ func TestCommand_WhatFailsIsNoWrongUse(t *testing.T) {
 	}
 }
 
-// A daemon's pod has no kubeconfig: the command asks that pod.
+// Where there is no kubeconfig, the command asks the daemon beside it.
 func TestExplain_AsksTheGivenAddressOrInAPodItsOwn(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("HOME", t.TempDir())
@@ -104,6 +105,23 @@ func TestExplain_AsksTheGivenAddressOrInAPodItsOwn(t *testing.T) {
 	}
 	if code, _, said := start(t, "karpenterd", "explain", "pool", "general"); code != exitFailed || !strings.Contains(said, "127.0.0.1:8082") {
 		t.Errorf("without an address: exit %d, said %q", code, said)
+	}
+}
+
+// In the daemon's pod the command asks that pod, whatever KUBECONFIG says of the cluster.
+func TestExplain_InTheDaemonsPodItAsksThatPod(t *testing.T) {
+	kubeconfig := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(kubeconfig, []byte("apiVersion: v1\nkind: Config\nclusters: [{name: a, cluster: {server: 'https://127.0.0.1:1'}}]\ncontexts: [{name: a, context: {cluster: a}}]\ncurrent-context: a\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KUBECONFIG", kubeconfig)
+	inPod := environment(map[string]string{"POD_NAME": "karpenterd-1"})
+	for args, want := range map[string]string{"": "127.0.0.1:8082", "--context=a": "Lease"} {
+		var out, said bytes.Buffer
+		command := slices.DeleteFunc([]string{"karpenterd", "explain", "pool", "general", args}, func(s string) bool { return s == "" })
+		if code := execute(t.Context(), command, streams{out: &out, err: &said}, inPod); code != exitFailed || !strings.Contains(said.String(), want) {
+			t.Errorf("%q: exit %d, said %q, want %q", args, code, said.String(), want)
+		}
 	}
 }
 

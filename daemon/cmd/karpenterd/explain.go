@@ -21,10 +21,11 @@ type question struct {
 	address   string // where decisions are served; "" finds the leader
 	namespace string // of the pod
 	local     string // the address for who runs in the daemon's pod
+	inPod     bool   // the environment is that of the daemon's pod
 }
 
 func explainCommand(env func(string) string) *cobra.Command {
-	q := question{local: net.JoinHostPort(cmp.Or(env(install.EnvLoopback), install.Loopback), strconv.Itoa(install.LocalPort))}
+	q := question{inPod: env(install.EnvPodName) != "" && env(install.EnvSystemNamespace) != "", local: net.JoinHostPort(cmp.Or(env(install.EnvLoopback), install.Loopback), strconv.Itoa(install.LocalPort))}
 	command := &cobra.Command{
 		Use:   "explain",
 		Short: "say why a node stays or goes, why no more nodes of a NodePool go, or what is planned for a pod",
@@ -74,7 +75,7 @@ func (q *question) ask(c *cobra.Command, what, name string) error {
 	explain := func(ctx context.Context, address string) error {
 		return telemetry.Explain(ctx, c.OutOrStdout(), address, what, name)
 	}
-	user := q.address == "" && q.target.Given()
+	user := q.address == "" && (!q.inPod || q.target.Chosen()) && q.target.Given()
 	if what == "pod" && !strings.Contains(name, "/") {
 		namespace := q.namespace
 		if namespace == "" && user {

@@ -40,9 +40,12 @@ type Target struct {
 	Namespace string
 }
 
-// Given says whether there is a kubeconfig. In a pod there is none.
+// Chosen says whether the user has named a cluster.
+func (t Target) Chosen() bool { return t.Kubeconfig != "" || t.Context != "" }
+
+// Given says whether there is a kubeconfig.
 func (t Target) Given() bool {
-	if t.Kubeconfig != "" || t.Context != "" {
+	if t.Chosen() {
 		return true
 	}
 	loaded, err := t.loader().RawConfig()

@@ -17,7 +17,7 @@ func explainReachesTheLeader(t *testing.T, d *daemonLab) {
 	g := d.terminal(t).openGuide(t, "disruption")
 	names := []string{
 		"ip-10-0-0-42.eu-west-1.compute.internal", pod.Spec.NodeName, "pool general", "pool " + p.name,
-		"web-5d9c8", pod.Name, "-n default", "-n " + pod.Namespace, "-n karpenter ", "-n " + d.options.Namespace + " ",
+		"web-5d9c8", pod.Name, "-n default", "-n " + pod.Namespace,
 	}
 	said := g.run(t, "ask", names...)
 	for _, want := range []string{"node " + pod.Spec.NodeName + " (nodeclaim ", "nodepool " + p.name, "pod " + pod.Namespace + "/" + pod.Name} {

@@ -31,7 +31,7 @@ type fate struct{ by, because string }
 func fates() map[string]map[string]fate {
 	const (
 		takeOver, roll = "TestTakeOver_WhatKarpenterLeftGoesOn", "TestRoll_PodsOfOldNodesGetNodesOfTheDaemon"
-		noLogs         = "the laboratory's nodes serve no logs"
+		logs           = "TestForward_ reads logs with kubectl; here the log is read from its file"
 		terraform      = "the daemon of this test is not installed by Terraform; acceptance tests of the provider destroy it, and the state is Terraform's own"
 	)
 	const explains = "TestDaemon/Explain_TheGuidesBlocksReachTheLeader"
@@ -53,11 +53,12 @@ func fates() map[string]map[string]fate {
 			"stop the daemon": {by: takeOver},
 			"hand back":       {by: takeOver},
 			"start Karpenter": {by: takeOver},
-			"kubectl -n kube-system logs deployment/karpenterd": {because: noLogs},
+			"kubectl -n kube-system logs deployment/karpenterd": {because: logs},
 			"karpenterd convert --hcl":                          {because: "the text names the command; the guide convert has its use"},
 			"terraform destroy":                                 {because: terraform},
 			"terraform destroy -target karpenter_daemon.this":   {because: terraform},
 			"terraform state rm karpenter_daemon.this":          {because: terraform},
+			"terraform state rm karpenter_controller_role.this": {because: terraform},
 		},
 		"from_v1alpha5": {
 			"convert":      {by: roll},
