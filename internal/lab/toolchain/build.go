@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -118,15 +119,16 @@ func buildOwn(ctx context.Context, p *progress, jobs int, root string, paths map
 	if err := os.MkdirAll(built, 0o750); err != nil {
 		return fmt.Errorf("program build: %w", err)
 	}
-	var names []string
-	for _, pkg := range pkgs { // sorted, so that nobody waits for somebody who waits
+	var names, locks []string
+	for _, pkg := range pkgs {
 		names = append(names, ownName(pkg))
-		unlock, err := lock(ctx, p, paths[pkg]+".lock")
-		if err != nil {
-			return err
-		}
-		defer unlock()
+		locks = append(locks, paths[pkg]+".lock")
 	}
+	unlock, err := lockAll(ctx, p, locks)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	b := goBuild{dir: root, title: "building " + strings.Join(names, ", "), flags: []string{"-ldflags", noDebugData}, out: built, pkgs: pkgs, jobs: jobs}
 	if err := b.run(ctx, p); err != nil {
 		return err
@@ -174,16 +176,18 @@ func (b goBuild) run(ctx context.Context, p *progress) error {
 	}
 	report := p.part()
 	cmd.Stderr = report
-	ended := make(chan struct{})
-	go func() {
+	counting, ended := context.WithCancel(ctx)
+	var counted sync.WaitGroup
+	counted.Go(func() {
 		select {
-		case <-ended:
+		case <-counting.Done():
 		case <-time.After(countAfter):
-			b.count(ctx, report)
+			b.count(counting, report)
 		}
-	}()
+	})
 	err = cmd.Run()
-	close(ended)
+	ended()
+	counted.Wait()
 	if err != nil {
 		return fmt.Errorf("%s: %w\n%s", b.title, errors.Join(ctx.Err(), err), report.complaint())
 	}
@@ -213,6 +217,26 @@ func (b goBuild) command(ctx context.Context, args []string) (*exec.Cmd, error) 
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	return cmd, nil
+}
+
+// lockAll takes the locks in their order, which must be the same for everybody: then
+// nobody waits for somebody who waits.
+func lockAll(ctx context.Context, w io.Writer, paths []string) (unlock func(), err error) {
+	var held []func()
+	unlock = func() {
+		for _, one := range held {
+			one()
+		}
+	}
+	for _, path := range slices.Sorted(slices.Values(paths)) {
+		one, err := lock(ctx, w, path)
+		if err != nil {
+			unlock()
+			return nil, err
+		}
+		held = append(held, one)
+	}
+	return unlock, nil
 }
 
 // lock takes the file's advisory lock; the kernel gives it back when the
