@@ -202,7 +202,7 @@ func left(after time.Duration, done, expected int) string {
 }
 
 // end stops the reports and leaves one line that says what it took, unless
-// nothing had to be done.
+// nothing was done.
 func (p *progress) end(err error) {
 	close(p.stop)
 	p.stopped.Wait()
@@ -214,7 +214,7 @@ func (p *progress) end(err error) {
 		compiled += t.compiled
 	}
 	took := time.Since(p.start)
-	if err == nil && compiled == 0 && took < logEvery {
+	if compiled == 0 && took < logEvery {
 		return
 	}
 	verdict := "ready"
