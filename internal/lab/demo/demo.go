@@ -52,18 +52,11 @@ type demo struct {
 // Run runs the demo. It leaves nothing behind, whether it succeeds or not.
 func Run(ctx context.Context, o Options) (err error) {
 	d := &demo{out: o.Out, began: time.Now()}
-	tools, err := toolchain.Ensure(ctx, o.Out, toolchain.Etcd, toolchain.APIServer, toolchain.ControllerManager, toolchain.Scheduler, toolchain.Kwok, toolchain.TerraformCLI)
+	ready, err := toolchain.Prepare(ctx, o.Out, toolchain.LabNeeds())
 	if err != nil {
 		return err
 	}
-	daemon, err := toolchain.Self(ctx, o.Out, "./daemon/cmd/karpenterd")
-	if err != nil {
-		return err
-	}
-	provider, err := toolchain.Self(ctx, o.Out, ".")
-	if err != nil {
-		return err
-	}
+	tools, daemon, provider := ready.Tools, ready.Programs[toolchain.Daemon], ready.Programs[toolchain.Provider]
 	d.began, d.daemon = time.Now(), daemon
 	d.say("Running %s %s; starting a laboratory: a real Kubernetes control plane (etcd, kube-apiserver, kube-controller-manager, kube-scheduler), KWOK nodes, and a simulated AWS on loopback",
 		filepath.Base(tools[toolchain.TerraformCLI].Path), tools[toolchain.TerraformCLI].Version)

@@ -16,17 +16,18 @@ const (
 	FromPath   = "PATH"
 	FromCache  = "cache"
 	FromBuild  = "built"
+	FromSite   = "downloaded"
 )
 
 // Found is a program that is ready to run.
 type Found struct {
 	Path    string // absolute
 	Version string // as 1.36.3, without a leading v
-	Origin  string // FromAssets, FromPath, FromCache or FromBuild
+	Origin  string // FromAssets, FromPath, FromCache, FromBuild or FromSite
 }
 
 // find looks for a program that the user already has. Every candidate that is
-// there but does not fit is said on w, so that nobody wonders why it was built.
+// there but does not fit is said on w, so that nobody wonders why another was taken.
 func find(ctx context.Context, w io.Writer, s spec) (Found, bool) {
 	for _, a := range s.found {
 		for _, place := range places(a.name) {

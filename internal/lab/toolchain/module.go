@@ -74,13 +74,22 @@ func loadModule(ctx context.Context, name string) (module, error) {
 		return module{}, err
 	}
 	sum := sha256.New()
-	for _, part := range [][]byte{gomod, gosum, goenv, []byte(ldflags(name, m.versions))} {
+	for _, part := range [][]byte{gomod, gosum, goenv, []byte(strings.Join(m.flags(), ""))} {
 		_, _ = fmt.Fprintf(sum, "%d\n%s", len(part), part)
 	}
 	key := hex.EncodeToString(sum.Sum(nil))[:16]
 	m.cache = filepath.Join(cache, "tools", name+"-"+key)
 	return m, nil
 }
+
+// flags are what tells this module's builds from others: the linker's, then the
+// compiler's. Other flags are other programs, so they are part of the cache's key.
+func (m module) flags() []string {
+	return append([]string{ldflags(m.name, m.versions)}, compileFlags(m.name)...)
+}
+
+// version is the version of a tool that the module builds, without its v.
+func (m module) version(s spec) string { return strings.TrimPrefix(m.versions[s.source], "v") }
 
 // required reads the module versions out of a go.mod. A requirement is a line
 // `path version`, alone in a block or after the word require; replaced modules

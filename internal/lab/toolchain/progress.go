@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strings"
 	"sync"
@@ -18,27 +19,36 @@ const (
 	lineWidth     = 79
 )
 
-// progress reports a running `go build -v`. It is the command's standard
-// error: the go tool names there each module it downloads and each package it
-// compiles, and everything else is what went wrong.
+// progress reports all that is built and downloaded side by side, on one line. As a
+// writer it takes what else is to be said meanwhile, in whole lines.
 type progress struct {
 	w        io.Writer
 	terminal bool
-	title    string
 	start    time.Time
 
-	mu         sync.Mutex
-	downloaded int
-	compiled   int
+	mu      sync.Mutex
+	parts   []*part
+	last    *part // what was heard of last
+	stop    chan struct{}
+	stopped sync.WaitGroup
+}
+
+// part is one go build or one download. Of a build it is the standard error: the go
+// tool names there each module it downloads and each package it compiles, and
+// everything else is what went wrong.
+type part struct {
+	all        *progress
+	downloaded int // modules
+	compiled   int // packages
+	expected   int // packages in all; 0: not known
+	got, size  int64
 	last       string
 	partial    []byte
 	complaints []string
-	stop       chan struct{}
-	stopped    sync.WaitGroup
 }
 
-func startProgress(w io.Writer, title string) *progress {
-	p := &progress{w: w, terminal: isTerminal(w), title: title, start: time.Now(), stop: make(chan struct{})}
+func startProgress(w io.Writer) *progress {
+	p := &progress{w: w, terminal: isTerminal(w), start: time.Now(), stop: make(chan struct{})}
 	every := logEvery
 	if p.terminal {
 		every = terminalEvery
@@ -58,79 +68,169 @@ func startProgress(w io.Writer, title string) *progress {
 	return p
 }
 
-// Write takes the go tool's standard error.
+func (p *progress) part() *part {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	one := &part{all: p}
+	p.parts = append(p.parts, one)
+	return one
+}
+
+// Write says something beside the line that changes.
 func (p *progress) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.partial = append(p.partial, b...)
-	for {
-		line, rest, ok := bytes.Cut(p.partial, []byte("\n"))
-		if !ok {
-			return len(b), nil
-		}
-		p.partial = rest
-		p.take(string(line))
+	p.clear()
+	return p.w.Write(b)
+}
+
+func (p *progress) clear() {
+	if p.terminal {
+		_, _ = fmt.Fprint(p.w, "\r\x1b[K")
 	}
 }
 
-func (p *progress) take(line string) {
+// Write takes the go tool's standard error.
+func (t *part) Write(b []byte) (int, error) {
+	t.all.mu.Lock()
+	defer t.all.mu.Unlock()
+	t.partial = append(t.partial, b...)
+	for {
+		line, rest, ok := bytes.Cut(t.partial, []byte("\n"))
+		if !ok {
+			return len(b), nil
+		}
+		t.partial = rest
+		t.take(string(line))
+	}
+}
+
+func (t *part) take(line string) {
 	switch {
 	case line == "":
+		return
 	case strings.HasPrefix(line, "go: downloading "):
-		p.downloaded++
-		p.last = strings.Fields(line)[2]
+		t.downloaded++
+		t.last = strings.Fields(line)[2]
 	case !strings.ContainsAny(line, " \t:#"):
-		p.compiled++
-		p.last = line
+		t.compiled++
+		t.last = line
 	default:
-		p.complaints = append(p.complaints, line)
+		t.complaints = append(t.complaints, line)
+		return
 	}
+	t.all.last = t
+}
+
+// expect says how many packages are still to be compiled.
+func (t *part) expect(left int) {
+	t.all.mu.Lock()
+	defer t.all.mu.Unlock()
+	t.expected = t.compiled + left
+}
+
+// fetched says how much of a download has come.
+func (t *part) fetched(name string, got, size int64) {
+	t.all.mu.Lock()
+	defer t.all.mu.Unlock()
+	t.got, t.size, t.last = got, max(got, size), name // a size that is not known is -1
+	t.all.last = t
+}
+
+// dropped forgets a download that came to nothing: what it was about is built.
+func (t *part) dropped() {
+	t.all.mu.Lock()
+	defer t.all.mu.Unlock()
+	t.got, t.size = 0, 0
 }
 
 func (p *progress) show() {
 	p.mu.Lock()
-	line := fmt.Sprintf("%4.0fs  %s: ", time.Since(p.start).Seconds(), p.title)
-	if p.downloaded > 0 {
-		line += fmt.Sprintf("%d modules downloaded, ", p.downloaded)
-	}
-	line += fmt.Sprintf("%d packages compiled", p.compiled)
-	if p.last != "" {
-		line += ", " + p.last
-	}
-	p.mu.Unlock()
+	defer p.mu.Unlock()
+	line := p.line(time.Since(p.start))
+	p.clear()
 	if p.terminal {
-		line = line[:min(len(line), lineWidth)]
-		_, _ = fmt.Fprintf(p.w, "\r\x1b[K%s", line)
+		_, _ = fmt.Fprint(p.w, line[:min(len(line), lineWidth)])
 		return
 	}
 	_, _ = fmt.Fprintln(p.w, line)
 }
 
+// line is the state of everything after so much time.
+func (p *progress) line(after time.Duration) string {
+	var done, downloaded, expected int
+	var got, size int64
+	known := true
+	for _, t := range p.parts {
+		done, downloaded, got, size = done+t.compiled, downloaded+t.downloaded, got+t.got, size+t.size
+		expected += max(t.expected, t.compiled)
+		known = known && (t.expected > 0 || t.compiled == 0)
+	}
+	var said []string
+	if downloaded > 0 {
+		said = append(said, fmt.Sprintf("%d modules downloaded", downloaded))
+	}
+	if size > 0 {
+		said = append(said, fmt.Sprintf("%d of %d MB downloaded", got>>20, size>>20))
+	}
+	switch {
+	case known && expected > done:
+		said = append(said, fmt.Sprintf("%d of %d packages compiled", done, expected))
+	case done > 0 || size == 0:
+		said = append(said, fmt.Sprintf("%d packages compiled", done))
+	}
+	if known && expected > done {
+		said = append(said, left(after, done, expected))
+	}
+	if p.last != nil && p.last.last != "" {
+		said = append(said, p.last.last)
+	}
+	return fmt.Sprintf("%4.0fs  %s", after.Seconds(), strings.Join(said, ", "))
+}
+
+// left says how long the rest takes if it goes on like this. At first only small
+// packages of the standard library have been compiled, of which nothing follows.
+func left(after time.Duration, done, expected int) string {
+	if done*20 < expected {
+		return "some minutes left"
+	}
+	rest := after * time.Duration(expected-done) / time.Duration(done)
+	if rest < time.Minute {
+		return "less than a minute left"
+	}
+	return fmt.Sprintf("about %.0f min left", math.Ceil(rest.Minutes()))
+}
+
 // end stops the reports and leaves one line that says what it took, unless
-// nothing had to be done.
+// nothing was done.
 func (p *progress) end(err error) {
 	close(p.stop)
 	p.stopped.Wait()
-	if p.terminal {
-		_, _ = fmt.Fprint(p.w, "\r\x1b[K")
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
+	compiled := 0
+	for _, t := range p.parts {
+		compiled += t.compiled
 	}
-	if err == nil && p.compiled == 0 && time.Since(p.start) < logEvery {
+	took := time.Since(p.start)
+	if compiled == 0 && took < logEvery {
 		return
 	}
-	verdict := "done"
+	verdict := "ready"
 	if err != nil {
 		verdict = "failed"
 	}
-	_, _ = fmt.Fprintf(p.w, "%4.0fs  %s: %s, %d packages compiled\n", time.Since(p.start).Seconds(), p.title, verdict, p.compiled)
+	_, _ = fmt.Fprintf(p.w, "%4.0fs  %s, %d packages compiled\n", took.Seconds(), verdict, compiled)
 }
 
 // complaint is the end of what the go tool said went wrong.
-func (p *progress) complaint() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	lines := p.complaints
-	if len(p.partial) > 0 {
-		lines = append(lines, string(p.partial))
+func (t *part) complaint() string {
+	t.all.mu.Lock()
+	defer t.all.mu.Unlock()
+	lines := t.complaints
+	if len(t.partial) > 0 {
+		lines = append(lines, string(t.partial))
 	}
 	return strings.Join(lines[max(0, len(lines)-20):], "\n")
 }

@@ -153,22 +153,22 @@ func ldflags(module string, versions map[string]string) string {
 	case "controlplane":
 		kube, _ := parseVersion(versions["k8s.io/kubernetes"])
 		const in = " -X k8s.io/component-base/version."
-		return "-s -w" +
+		return noDebugData +
 			in + "gitVersion=" + versions["k8s.io/kubernetes"] +
 			in + fmt.Sprintf("gitMajor=%d", kube[0]) +
 			in + fmt.Sprintf("gitMinor=%d", kube[1]) +
 			in + "gitTreeState=clean"
 	case "helm":
-		return "-s -w -X helm.sh/helm/v3/internal/version.version=" + versions["helm.sh/helm/v3"]
+		return noDebugData + " -X helm.sh/helm/v3/internal/version.version=" + versions["helm.sh/helm/v3"]
 	case "tofu":
-		return "-s -w -X github.com/opentofu/opentofu/version.dev=no"
+		return noDebugData + " -X github.com/opentofu/opentofu/version.dev=no"
 	case "peer":
-		return "-s -w -X sigs.k8s.io/karpenter/pkg/operator.Version=" + strings.TrimPrefix(versions["github.com/aws/karpenter-provider-aws"], "v")
+		return noDebugData + " -X sigs.k8s.io/karpenter/pkg/operator.Version=" + strings.TrimPrefix(versions["github.com/aws/karpenter-provider-aws"], "v")
 	case "image":
-		return "-s -w"
+		return noDebugData
 	case "dev":
 		// golangci-lint needs no flag: it reads the module version of the build.
-		return "-s -w"
+		return noDebugData
 	}
 	return ""
 }

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 func TestFits_KubernetesMinorMustMatchAndOthersMayBeNewer(t *testing.T) {
@@ -157,6 +159,14 @@ func TestGoCommand_MissingGoSaysHowToGetIt(t *testing.T) {
 	}
 }
 
+// quiet is a report that ends with the test.
+func quiet(t *testing.T, w io.Writer) *progress {
+	t.Helper()
+	p := startProgress(w)
+	t.Cleanup(func() { p.end(nil) })
+	return p
+}
+
 // hello is a module with one program, to build for real in a second.
 func hello(t *testing.T, source string) (module, spec) {
 	t.Helper()
@@ -179,7 +189,7 @@ func TestBuild_ConcurrentCallersBuildOnceAndLeaveOnlyTheTool(t *testing.T) {
 	logs := make([]bytes.Buffer, 3)
 	errs := make([]error, len(logs))
 	for i := range logs {
-		wg.Go(func() { errs[i] = m.build(t.Context(), &logs[i], []spec{s}) })
+		wg.Go(func() { errs[i] = m.build(t.Context(), quiet(t, &logs[i]), 1, []spec{s}) })
 	}
 	wg.Wait()
 	builds := 0
@@ -203,7 +213,7 @@ func TestBuild_ConcurrentCallersBuildOnceAndLeaveOnlyTheTool(t *testing.T) {
 
 func TestBuild_FailureShowsWhatTheCompilerSaid(t *testing.T) {
 	m, s := hello(t, "package main\n\nfunc main() { nothing() }\n")
-	err := m.build(t.Context(), &bytes.Buffer{}, []spec{s})
+	err := m.build(t.Context(), quiet(t, &bytes.Buffer{}), 1, []spec{s})
 	if err == nil || !strings.Contains(err.Error(), "undefined: nothing") {
 		t.Errorf("err = %v, want the compiler's complaint", err)
 	}
@@ -232,26 +242,63 @@ func TestLock_CancelledWaiterReturns(t *testing.T) {
 
 func TestProgress_CountsDownloadsAndPackagesAndKeepsComplaints(t *testing.T) {
 	var out bytes.Buffer
-	p := startProgress(&out, "building x")
+	p := startProgress(&out)
+	build := p.part()
 	for _, chunk := range []string{"go: downloading a.test/b v1.0.0\nk8s.io/ap", "i/core/v1\n# a.test/b\n./b.go:1:2: undefined: c\n"} {
-		if _, err := p.Write([]byte(chunk)); err != nil {
+		if _, err := build.Write([]byte(chunk)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	p.show()
 	p.end(errors.New("exit status 1"))
-	for _, want := range []string{"1 modules downloaded", "1 packages compiled, k8s.io/api/core/v1", "building x: failed"} {
+	for _, want := range []string{"1 modules downloaded", "1 packages compiled, k8s.io/api/core/v1", "failed, 1 packages compiled"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("output %q lacks %q", out.String(), want)
 		}
 	}
-	if got, want := p.complaint(), "# a.test/b\n./b.go:1:2: undefined: c"; got != want {
+	if got, want := build.complaint(), "# a.test/b\n./b.go:1:2: undefined: c"; got != want {
 		t.Errorf("complaint = %q, want %q", got, want)
 	}
 }
 
-func TestSelf_BuildsOurProgramIntoTheUsersCache(t *testing.T) {
-	for _, name := range []string{"GOCACHE", "GOMODCACHE"} { // Go's own caches stay where they are
+func TestProgress_IsOneLineForAllBuildsWithAnEstimate(t *testing.T) {
+	p := startProgress(&bytes.Buffer{})
+	defer p.end(nil)
+	ours, theirs, site := p.part(), p.part(), p.part()
+	said := func(to *part, n int) {
+		for range n {
+			_, _ = to.Write([]byte("a.test/package\n"))
+		}
+	}
+	said(ours, 30)
+	if got, want := p.line(10*time.Second), "  10s  30 packages compiled, a.test/package"; got != want {
+		t.Errorf("before anything is counted: %q, want %q", got, want)
+	}
+	ours.expect(70)
+	theirs.expect(2900)
+	if got, want := p.line(10*time.Second), "  10s  30 of 3000 packages compiled, some minutes left, a.test/package"; got != want {
+		t.Errorf("at the beginning: %q, want %q", got, want)
+	}
+	said(theirs, 970)
+	if got, want := p.line(3*time.Minute), " 180s  1000 of 3000 packages compiled, about 6 min left, a.test/package"; got != want {
+		t.Errorf("after a third: %q, want %q", got, want)
+	}
+	site.fetched("etcd.tar.gz", 5<<20, 20<<20)
+	if got, want := p.line(3*time.Minute), " 180s  5 of 20 MB downloaded, 1000 of 3000 packages compiled, about 6 min left, etcd.tar.gz"; got != want {
+		t.Errorf("with a download: %q, want %q", got, want)
+	}
+	site.dropped()
+	said(ours, 70)
+	said(theirs, 1880)
+	if got, want := p.line(10*time.Minute), " 600s  2950 of 3000 packages compiled, less than a minute left, a.test/package"; got != want {
+		t.Errorf("at the end: %q, want %q", got, want)
+	}
+}
+
+// ownCache gives the test a cache of its own; Go's own caches stay where they are.
+func ownCache(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"GOCACHE", "GOMODCACHE"} {
 		value, err := goOutput(t.Context(), ".", "env", name)
 		if err != nil {
 			t.Fatal(err)
@@ -261,15 +308,37 @@ func TestSelf_BuildsOurProgramIntoTheUsersCache(t *testing.T) {
 	cache := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", cache)
 	t.Setenv("HOME", cache) // on systems without XDG
-	out, err := Self(t.Context(), &bytes.Buffer{}, "./internal/lab/toolchain/cmd/tools")
+	return cache
+}
+
+func TestPrepare_BuildsOurProgramsIntoTheUsersCacheInOneBuild(t *testing.T) {
+	cache := ownCache(t)
+	const tools, table = "./internal/lab/toolchain/cmd/tools", "./internal/bench/cmd/table"
+	var said bytes.Buffer
+	ready, err := Prepare(t.Context(), &said, Need{Programs: []string{tools, table}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(out, cache) {
-		t.Errorf("built %s, want it under the user's cache", out)
+	for pkg, out := range ready.Programs {
+		if !strings.HasPrefix(out, cache) || filepath.Base(out) != filepath.Base(pkg) {
+			t.Errorf("%s is %s, want a file of its name under the user's cache", pkg, out)
+		}
 	}
-	printed, err := exec.CommandContext(t.Context(), out).Output()
+	printed, err := exec.CommandContext(t.Context(), ready.Programs[tools]).Output()
 	if err != nil || !strings.Contains(string(printed), string(APIServer)) {
 		t.Errorf("tools printed %q (%v), want the known tools", printed, err)
+	}
+	if _, err := os.Stat(ready.Programs[table]); err != nil {
+		t.Error(err)
+	}
+	before, err := os.Stat(ready.Programs[tools])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := Self(t.Context(), &said, tools); err != nil || out != ready.Programs[tools] {
+		t.Errorf("again: %s (%v), want %s", out, err, ready.Programs[tools])
+	}
+	if after, err := os.Stat(ready.Programs[tools]); err != nil || !os.SameFile(before, after) {
+		t.Errorf("nothing had changed, and the program was linked again: %v", err)
 	}
 }

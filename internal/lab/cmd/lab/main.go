@@ -87,12 +87,12 @@ func up(ctx context.Context, args []string, out, errOut io.Writer) (err error) {
 		fmt.Fprintln(errOut, "lab up: takes flags only, a known -log-level, and a -time-factor from 1 to 1000")
 		return errUsage
 	}
-	programs, err := build(ctx, out)
+	ready, err := toolchain.Prepare(ctx, out, toolchain.LabNeeds())
 	if err != nil {
 		return err
 	}
 	l, err := lab.Start(ctx, lab.Options{
-		Region: *region, ClusterName: *cluster, TimeFactor: *factor, DaemonBinary: programs.daemon, Progress: out,
+		Region: *region, ClusterName: *cluster, TimeFactor: *factor, DaemonBinary: ready.Programs[toolchain.Daemon], Progress: out,
 		Logger: hclog.New(&hclog.LoggerOptions{Name: "lab", Level: severity, Output: errOut}),
 	})
 	if err != nil {
@@ -100,29 +100,14 @@ func up(ctx context.Context, args []string, out, errOut io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
 	dir := filepath.Join(l.Dir, "quickstart")
-	env, err := quickstart.Prepare(l, dir, programs.provider)
+	env, err := quickstart.Prepare(l, dir, ready.Programs[toolchain.Provider])
 	if err != nil {
 		return err
 	}
-	welcome(out, l, programs.tofu, dir, env)
+	welcome(out, l, ready.Tools[toolchain.TerraformCLI].Path, dir, env)
 	<-ctx.Done()
 	fmt.Fprintln(out, "\nlab: stopping")
 	return nil
-}
-
-// programs are the paths of what a user of the laboratory runs.
-type programs struct{ daemon, provider, tofu string }
-
-func build(ctx context.Context, out io.Writer) (p programs, err error) {
-	if p.daemon, err = toolchain.Self(ctx, out, "./daemon/cmd/karpenterd"); err != nil {
-		return p, err
-	}
-	if p.provider, err = toolchain.Self(ctx, out, "."); err != nil {
-		return p, err
-	}
-	found, err := toolchain.Ensure(ctx, out, toolchain.Tofu)
-	p.tofu = found[toolchain.Tofu].Path
-	return p, err
 }
 
 // welcome says what there is and what to try.

@@ -43,7 +43,9 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	tools, err := toolchain.Ensure(ctx, os.Stderr, toolchain.Tofu, toolchain.Tfplugindocs)
+	ready, err := toolchain.Prepare(ctx, os.Stderr, toolchain.Need{
+		Tools: []toolchain.Tool{toolchain.Tofu, toolchain.Tfplugindocs}, Programs: []string{toolchain.Provider},
+	})
 	if err != nil {
 		return err
 	}
@@ -52,10 +54,7 @@ func run(ctx context.Context) error {
 		return fmt.Errorf("schema folder make: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	if err := toolchain.BuildSelf(ctx, os.Stderr, ".", filepath.Join(dir, "terraform-provider-karpenter")); err != nil {
-		return err
-	}
-	schema, err := providerSchema(ctx, tools[toolchain.Tofu].Path, dir)
+	schema, err := providerSchema(ctx, ready.Tools[toolchain.Tofu].Path, ready.Programs[toolchain.Provider], dir)
 	if err != nil {
 		return err
 	}
@@ -63,7 +62,7 @@ func run(ctx context.Context) error {
 	if err := os.WriteFile(schemaFile, schema, 0o600); err != nil {
 		return fmt.Errorf("schema write: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, tools[toolchain.Tfplugindocs].Path, "generate",
+	cmd := exec.CommandContext(ctx, ready.Tools[toolchain.Tfplugindocs].Path, "generate",
 		"--provider-name", "karpenter", "--provider-dir", root, "--providers-schema", schemaFile)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
@@ -73,10 +72,9 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// providerSchema returns `tofu providers schema -json` of the provider built in
-// dir, under the bare provider name that tfplugindocs looks for.
-func providerSchema(ctx context.Context, tofu, dir string) ([]byte, error) {
-	cli := fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"karpenterd/karpenter\" = %q\n  }\n}\n", dir)
+// providerSchema returns `tofu providers schema -json`, asked in the empty folder dir, of the provider, under the bare provider name that tfplugindocs looks for.
+func providerSchema(ctx context.Context, tofu, provider, dir string) ([]byte, error) {
+	cli := fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"karpenterd/karpenter\" = %q\n  }\n}\n", filepath.Dir(provider))
 	for name, text := range map[string]string{"main.tf": configuration, "cli.tfrc": cli} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			return nil, fmt.Errorf("schema ask: %w", err)

@@ -1,8 +1,10 @@
 // Command tools prints the paths of the tools it is asked for, one a line, in
 // the order asked; what is missing is built first. With -v it prints name,
 // version, origin and path. With -self it builds one of our own programs, named
-// by its package as ./internal/lab/cmd/lab, and prints that path; with -cache it
-// prints the folder that all of this is kept in. Progress goes to standard error. Without arguments it lists the tools it knows.
+// by its package as ./internal/lab/cmd/lab, and prints that path; with -lab it makes
+// ready all that the laboratory's own program needs, side by side, and prints that
+// program's path; with -cache it prints the folder that all of this is kept in.
+// Progress goes to standard error. Without arguments it lists the tools it knows.
 package main
 
 import (
@@ -19,6 +21,7 @@ import (
 func main() {
 	verbose := flag.Bool("v", false, "print name, version, origin and path")
 	self := flag.String("self", "", "build this package of ours and print the program's path")
+	lab := flag.Bool("lab", false, "make everything ready that the laboratory's own program needs, and print its path")
 	cache := flag.Bool("cache", false, "print the folder that built programs are kept in")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -26,6 +29,9 @@ func main() {
 	switch {
 	case *cache:
 		err = show(toolchain.CacheDir())
+	case *lab:
+		ready, failed := toolchain.Prepare(ctx, os.Stderr, toolchain.LabNeeds().With(toolchain.Lab))
+		err = show(ready.Programs[toolchain.Lab], failed)
 	case *self != "":
 		err = show(toolchain.Self(ctx, os.Stderr, *self))
 	default:
