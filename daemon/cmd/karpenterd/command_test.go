@@ -62,8 +62,21 @@ func TestCommand_WhatIsWrongIsSaidOnceWithTheNearestName(t *testing.T) {
 
 func TestCommand_EachHasHelpAndExitCodeZero(t *testing.T) {
 	for _, args := range [][]string{
-		{}, {"--help"}, {"help"}, {"help", "explain"}, {"run", "-h"}, {"explain", "--help"}, {"explain", "node", "--help"}, {"convert", "--help"},
-		{"definitions", "--help"}, {"handback", "--help"}, {"version"}, {"--version"}, {"completion", "bash"}, {"completion", "zsh"}, {"completion", "powershell"},
+		{},
+		{"--help"},
+		{"help"},
+		{"help", "explain"},
+		{"run", "-h"},
+		{"explain", "--help"},
+		{"explain", "node", "--help"},
+		{"convert", "--help"},
+		{"definitions", "--help"},
+		{"handback", "--help"},
+		{"version"},
+		{"--version"},
+		{"completion", "bash"},
+		{"completion", "zsh"},
+		{"completion", "powershell"},
 	} {
 		if code, out, said := start(t, append([]string{"karpenterd"}, args...)...); code != exitDone || out == "" || said != "" {
 			t.Errorf("%q: exit %d, %d bytes printed, said %q", args, code, len(out), said)
