@@ -166,17 +166,20 @@ func forward(ctx context.Context, config *rest.Config, clients kubernetes.Interf
 	if err != nil {
 		return fmt.Errorf("port forward to pod %s/%s: %w", namespace, pod, err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- forwarder.ForwardPorts() }()
+	var refused error
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		refused = forwarder.ForwardPorts()
+	}()
 	defer func() {
 		close(stop)
 		<-ended
 	}()
 	select {
 	case <-ready:
-	case err := <-ended:
-		ended <- nil
-		return refusal(err, namespace, pod)
+	case <-ended:
+		return refusal(refused, namespace, pod)
 	case <-ctx.Done():
 		return fmt.Errorf("port forward to pod %s/%s: %w", namespace, pod, ctx.Err())
 	case <-time.After(answerWithin):
