@@ -42,7 +42,7 @@ func TestCommand_WhatIsWrongIsSaidOnceWithTheNearestName(t *testing.T) {
 		{[]string{"explain", "nodes", "a"}, `"nodes" cannot be explained: say node NAME, pool NAME, or pod NAME`},
 		{[]string{"explain", "node"}, "explain node: want one name"},
 		{[]string{"explain", "node", "a", "b"}, "explain node: want one name"},
-		{[]string{"explain", "node", "a", "--addres", "x"}, `unknown flag: --addres: did you mean --address?; "karpenterd explain node --help" lists the flags`},
+		{[]string{"explain", "node", "a", "--kubecfg", "x"}, `unknown flag: --kubecfg: did you mean --kubeconfig?; "karpenterd explain node --help" lists the flags`},
 		{[]string{"explain", "--contxt=x", "pool", "a"}, "did you mean --context?"},
 		{[]string{"explain", "node", "a", "--quite-another"}, `unknown flag: --quite-another; "karpenterd explain node --help"`},
 		{[]string{"explain", "pod", "shop/web", "-n", "other"}, "explain pod: shop/web is in namespace shop, and --namespace is other"},
