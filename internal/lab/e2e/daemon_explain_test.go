@@ -3,8 +3,12 @@
 package e2e
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
 // explainReachesTheLeader asks as the guide says, with nothing but a kubeconfig: first with
@@ -14,7 +18,9 @@ func explainReachesTheLeader(t *testing.T, d *daemonLab) {
 	d.createPool(t, p)
 	d.deploy(t, p, 1)
 	pod := d.running(t, p, 1)[0]
-	g := d.terminal(t).openGuide(t, "disruption")
+	user := d.terminal(t)
+	user.env = append(user.env, "KUBECONFIG="+d.kubeconfigOfDeployer(t))
+	g := user.openGuide(t, "disruption")
 	names := []string{
 		"ip-10-0-0-42.eu-west-1.compute.internal", pod.Spec.NodeName, "pool general", "pool " + p.name,
 		"web-5d9c8", pod.Name, "-n default", "-n " + pod.Namespace,
@@ -33,4 +39,23 @@ func explainReachesTheLeader(t *testing.T, d *daemonLab) {
 	}
 	d.scale(t, p, 0)
 	d.empties(t, p)
+}
+
+// kubeconfigOfDeployer writes a kubeconfig of the identity that the provider has, too.
+func (d *daemonLab) kubeconfigOfDeployer(t *testing.T) (path string) {
+	t.Helper()
+	token, _, err := d.aws.EKSTokenSource(d.ClusterName).Token(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := clientcmdapi.NewConfig()
+	config.Clusters["lab"] = &clientcmdapi.Cluster{Server: d.Endpoint, CertificateAuthorityData: d.CA}
+	config.AuthInfos["deployer"] = &clientcmdapi.AuthInfo{Token: token}
+	config.Contexts["lab"] = &clientcmdapi.Context{Cluster: "lab", AuthInfo: "deployer"}
+	config.CurrentContext = "lab"
+	path = filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
