@@ -6,10 +6,6 @@ import (
 	"sync"
 )
 
-// envLoopback is the variable that tells every process the address that stands
-// for its pod's localhost.
-const envLoopback = "KARPENTERD_LOOPBACK"
-
 // address is a pod's: the process binds to local, and to loopback what a
 // container would bind to 127.0.0.1; the API is shown the third.
 type address struct{ local, loopback, shown string }

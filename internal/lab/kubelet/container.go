@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/proc"
 )
 
@@ -94,7 +95,7 @@ func (p *pod) world(spec corev1.Container) ([]variable, error) {
 	if err := os.MkdirAll(temp, 0o700); err != nil {
 		return nil, fmt.Errorf("container %s: %w", spec.Name, err)
 	}
-	out := []variable{{"PATH", "/usr/local/bin:/usr/bin:/bin"}, {"HOSTNAME", p.object.Name}, {"HOME", p.dir}, {"TMPDIR", temp}, {envLoopback, p.address.loopback}}
+	out := []variable{{"PATH", "/usr/local/bin:/usr/bin:/bin"}, {"HOSTNAME", p.object.Name}, {"HOME", p.dir}, {"TMPDIR", temp}, {install.EnvLoopback, p.address.loopback}}
 	config, err := p.kubeconfig(spec)
 	if err != nil {
 		return nil, fmt.Errorf("container %s: %w", spec.Name, err)

@@ -30,6 +30,7 @@ import (
 	"k8s.io/client-go/transport/spdy"
 	utilexec "k8s.io/client-go/util/exec"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/controlplane"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/proc"
 )
@@ -58,7 +59,7 @@ func program(what string, words []string) int {
 	}
 	_, _ = io.Copy(os.Stdout, os.Stdin)
 	dir, _ := os.Getwd()
-	fmt.Fprintln(os.Stderr, os.Getenv(envLoopback), dir)
+	fmt.Fprintln(os.Stderr, os.Getenv(install.EnvLoopback), dir)
 	return 7
 }
 
