@@ -41,7 +41,7 @@ func explainCommand(env func(string) string) *cobra.Command {
 			}
 			return fmt.Errorf("%q cannot be explained: say node NAME, pool NAME, or pod NAME", args[0])
 		},
-		RunE: func(*cobra.Command, []string) error { return nil },
+		RunE: func(*cobra.Command, []string) error { return nil }, // Args always refuses; without RunE cobra prints help and asks no Args
 	}
 	flags := command.PersistentFlags()
 	flags.StringVar(&q.target.Kubeconfig, "kubeconfig", "", "kubeconfig; default: $KUBECONFIG or ~/.kube/config")

@@ -72,7 +72,8 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// providerSchema returns `tofu providers schema -json`, asked in the empty folder dir, of the provider, under the bare provider name that tfplugindocs looks for.
+// providerSchema returns `tofu providers schema -json` of the provider, asked in the empty
+// folder dir, under the bare provider name that tfplugindocs looks for.
 func providerSchema(ctx context.Context, tofu, provider, dir string) ([]byte, error) {
 	cli := fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"karpenterd/karpenter\" = %q\n  }\n}\n", filepath.Dir(provider))
 	for name, text := range map[string]string{"main.tf": configuration, "cli.tfrc": cli} {
