@@ -260,12 +260,12 @@ func workload() kube.Ref {
 	return kube.Ref{GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Namespace: "default", Name: "inflate"}
 }
 
-// launch makes a Deployment of one pod and waits until a node was launched for it; change
-// alters the pod's spec.
+// launch makes a Deployment of one pod, which ends fast, and waits until a node was launched
+// for it; change alters the pod's spec.
 func (l *theLab) launch(t *testing.T, change ...func(pod map[string]any)) error {
 	t.Helper()
 	labels := map[string]any{"app": "inflate"}
-	pod := map[string]any{"containers": []any{map[string]any{
+	pod := map[string]any{"terminationGracePeriodSeconds": int64(1), "containers": []any{map[string]any{
 		"name": "pause", "image": "pause", "resources": map[string]any{"requests": map[string]any{"cpu": "1"}},
 	}}}
 	for _, f := range change {

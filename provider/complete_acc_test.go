@@ -61,7 +61,7 @@ func TestAccComplete_FromNothingAndBackInOneApplyEach(t *testing.T) {
 			if n := ground.unseen(); n != 0 {
 				t.Errorf("the cluster has refused the provider %d times, want %d", refusals-n, refusals)
 			}
-			if err := errors.Join(l.launch(t, briefly), l.runs()); err != nil {
+			if err := errors.Join(l.launch(t), l.runs()); err != nil {
 				t.Fatal(err)
 			}
 			if printed, code, err := w.run(t, []int{0, 2}, "plan", "-detailed-exitcode"); err != nil || code != 0 {
@@ -304,6 +304,3 @@ func (l *theLab) kubeDeleteWorkload() error {
 	}
 	return err
 }
-
-// briefly lets the pods end as soon as they are told to.
-func briefly(pod map[string]any) { pod["terminationGracePeriodSeconds"] = int64(1) }

@@ -137,7 +137,7 @@ func TestAccDestroy_WithoutReferencesWaitsForTheNodesAndLeavesNothing(t *testing
 				return errors.Join(l.nothingLeft(), watched.end(), l.kubeDeleteWorkload(), s.removeNamespace("karpenter"))
 			},
 				resource.TestStep{Config: config + imports, Check: func(*terraform.State) error {
-					err := l.launch(t, briefly)
+					err := l.launch(t)
 					watched = l.watchNodes(t)
 					return err
 				}},
@@ -250,7 +250,7 @@ func TestAccNodeRole_ARenameCutsNobodyOff(t *testing.T) {
 			var watched *watch
 			run(t, func() error { return errors.Join(l.nothingRuns(), l.kubeDeleteWorkload()) },
 				resource.TestStep{Config: config("nodes-1"), Check: func(*terraform.State) error {
-					err := l.launch(t, briefly)
+					err := l.launch(t)
 					watched = l.watchNodes(t)
 					return err
 				}},
@@ -274,7 +274,7 @@ func TestAccInstanceProfile_ARenameIsRefusedUnlessTheNewOneComesFirst(t *testing
 	}
 	const brief, first = "  timeouts = { delete = \"5s\" }\n", "  lifecycle { create_before_destroy = true }\n"
 	run(t, func() error { return errors.Join(l.nothingRuns(), l.kubeDeleteWorkload()) },
-		resource.TestStep{Config: config("nodes", brief), Check: func(*terraform.State) error { return l.launch(t, briefly) }},
+		resource.TestStep{Config: config("nodes", brief), Check: func(*terraform.State) error { return l.launch(t) }},
 		resource.TestStep{Config: config("other", brief), ExpectError: regexp.MustCompile(`(?s)instances\s+have\s+the\s+instance\s+profile.*1\s+instance:\s+i-.*create_before_destroy`)},
 		resource.TestStep{Config: config("nodes", ""), ConfigPlanChecks: planned("karpenter_node_role.this", plancheck.ResourceActionNoop)},
 		resource.TestStep{Config: config("other", first), Check: func(*terraform.State) error {
@@ -307,7 +307,7 @@ func TestAccRename_OfQueueAndControllerRoleGoesOnWhileNodesRun(t *testing.T) {
 			}
 			run(t, func() error { return errors.Join(l.nothingRuns(), l.kubeDeleteWorkload()) },
 				resource.TestStep{Config: config("one", "one", ""), Check: func(*terraform.State) error {
-					err := l.launch(t, briefly)
+					err := l.launch(t)
 					instances, listErr := l.aws.PoolInstances(context.Background(), l.ClusterName)
 					if err = errors.Join(err, listErr); err == nil {
 						id = instances[0].ID

@@ -36,7 +36,7 @@ func TestAccNodePool_ADestroyThatABudgetBlocksEndsAsOnTimeoutSays(t *testing.T) 
 	s := l.somebody(t)
 	base := l.infrastructure() + fmt.Sprintf(daemonBlock, "") + fmt.Sprintf(classBlock, "")
 	with := func(more string) string {
-		return base + fmt.Sprintf(poolBlock, more+"\n  timeouts = { delete = \"10s\" }")
+		return base + fmt.Sprintf(poolBlock, more+"\n  timeouts = { delete = \"5s\" }")
 	}
 	run(t, func() error {
 		return errors.Join(l.nothingRuns(), l.kube.Delete(context.Background(), workload(), ""))

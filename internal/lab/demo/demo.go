@@ -18,7 +18,7 @@ import (
 
 const (
 	// timeFactor shortens what would only be waiting.
-	timeFactor = 6
+	timeFactor = 10
 	spotNotice = 2 * time.Minute / timeFactor
 	podGrace   = 30 / timeFactor // seconds, of the pods' termination
 	// consolidateAfter is how long a node is empty before it goes.
@@ -68,8 +68,9 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.lab.Close()) }()
-	d.say("Time factor %d: whatever would only be waiting takes a sixth of its time. Instances start within a second and end within 5s, machines boot in 5s, pods end in %ds, a spot notice is %s, empty nodes stay %s; the daemon knows",
-		timeFactor, podGrace, spotNotice, consolidateAfter)
+	const bootTime, stopTime = 30 * time.Second / timeFactor, 30 * time.Second / timeFactor // the laboratory's own
+	d.say("Time factor %d: whatever would only be waiting takes a tenth of its time. Instances start within a second and end within %s, machines boot in %s, pods end in %ds, a spot notice is %s, empty nodes stay %s; the daemon knows",
+		timeFactor, stopTime, bootTime, podGrace, spotNotice, consolidateAfter)
 	if err := d.connect(ctx, tools, provider); err != nil {
 		return err
 	}

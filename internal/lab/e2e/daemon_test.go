@@ -13,9 +13,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
 )
 
-// TestDaemon runs the deployed daemon in one laboratory. Its parts have pools
-// and Deployments of their own; those that break something for everybody come
-// one after the other.
+// TestDaemon runs the deployed daemon in one laboratory, for all that needs nothing broken.
+// Its parts have pools and Deployments of their own.
 func TestDaemon(t *testing.T) {
 	d := startDaemonLab(t, lab.Options{Progress: os.Stderr})
 	launcher, err := d.AdminUserAgents()
@@ -25,7 +24,6 @@ func TestDaemon(t *testing.T) {
 	began := time.Now()
 	d.installDaemon(t)
 	d.apply(t, d.nodeClass(nodeClassName, nil))
-	orphan := d.launchOrphans(t)
 
 	d.part(t, "PodsRunOnNodesThatItLaunchesAndGoWhenEmpty", podsRunOnNodesThatItLaunches)
 	d.part(t, "Explain_TheGuidesBlocksReachTheLeader", explainReachesTheLeader)
@@ -56,6 +54,17 @@ func TestDaemon(t *testing.T) {
 		"Devices_NeuronPluginStartsOnANewNode":         neuronPluginStartsOnANewNode,
 	})
 	d.part(t, "SpotWarning_NodeIsReplacedBeforeItGoes", spotWarningReplacesTheNode)
+	d.part(t, "Identity_NobodyUsesTheAdministratorsToken", func(t *testing.T, d *daemonLab) { d.ownIdentities(t, launcher, began) })
+}
+
+// TestDaemonBroken runs the deployed daemon where something is broken for everybody: its
+// parts come one after the other.
+func TestDaemonBroken(t *testing.T) {
+	d := startDaemonLab(t, lab.Options{})
+	d.installDaemon(t)
+	d.apply(t, d.nodeClass(nodeClassName, nil))
+	orphan := d.launchOrphans(t)
+
 	d.withoutRules(t, func(t *testing.T) {
 		lost := d.loseInstance(t)
 		d.together(t, "WithoutEventRules", map[string]func(*testing.T, *daemonLab){
@@ -69,7 +78,6 @@ func TestDaemon(t *testing.T) {
 	d.part(t, "Kill9_AlsoWhenEC2DoesNotShowTheInstanceYet", func(t *testing.T, d *daemonLab) { killBeforeTheAnswer(t, d, "blind", 8*time.Second) })
 	d.part(t, "Leader_AnotherReplicaTakesOver", anotherReplicaTakesOver)
 	d.part(t, "Market_ANewLeaderKnowsThePricesThoughAWSDoesNotAnswer", aNewLeaderKnowsThePrices)
-	d.part(t, "Identity_NobodyUsesTheAdministratorsToken", func(t *testing.T, d *daemonLab) { d.ownIdentities(t, launcher, began) })
 }
 
 // ownIdentities checks that since the laboratory was started nobody has been

@@ -19,7 +19,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -150,25 +149,8 @@ func testsOf(ctx context.Context, args []string) ([]string, error) {
 			names = append(names, name)
 		}
 	}
-	if names, err = without(names, args); err != nil {
-		return nil, err
-	}
 	if len(names) == 0 {
 		return nil, fmt.Errorf("tests list: %v has no test", args)
-	}
-	return names, nil
-}
-
-// without leaves out what the argument -skip=REGEXP names, which go test -list does not.
-func without(names, args []string) ([]string, error) {
-	for _, arg := range args {
-		if text, asked := strings.CutPrefix(arg, "-skip="); asked {
-			skip, err := regexp.Compile(text)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", arg, err)
-			}
-			return slices.DeleteFunc(names, skip.MatchString), nil
-		}
 	}
 	return names, nil
 }
