@@ -77,7 +77,7 @@ func fates() map[string]map[string]fate {
 			"karpenterd convert": {because: "the text names the command; the guide from_v1alpha5 runs it"},
 		},
 		"from_cluster_autoscaler": {
-			"do not grow": {because: "the simulated EKS has no node groups"},
+			"do not grow": {because: "the node groups of the simulated EKS do not change"},
 			"move":        {by: roll},
 			"kubectl drain -l eks.amazonaws.com/nodegroup=workers --ignore-daemonsets --delete-emptydir-data": {by: roll},
 		},
