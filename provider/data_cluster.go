@@ -183,7 +183,7 @@ func (m *clusterDataModel) setSubnets(all, public []string) {
 	if len(private) == 0 {
 		private = all
 	}
-	m.SubnetIDs = setValue(private)
+	m.SubnetIDs = setValue(slices.Sorted(slices.Values(private)))
 }
 
 func (m *clusterDataModel) setNodeGroups(groups []aws.NodeGroup) {

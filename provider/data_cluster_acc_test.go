@@ -113,3 +113,22 @@ func TestAccClusterData_ADestroyWithoutRefreshDoesNotReadIt(t *testing.T) {
 		})
 	}
 }
+
+// TestAccQuickstart_WithPodIdentityTheDaemonNamesNoRole plans it for a cluster without an OIDC
+// provider.
+func TestAccQuickstart_WithPodIdentityTheDaemonNamesNoRole(t *testing.T) {
+	openTofu(t).use(t)
+	cloud := furnished(t)
+	cloud.EKS.Change(testCluster, func(k *ekssim.Cluster) { k.Issuer, k.Addons = "", []string{"eks-pod-identity-agent"} })
+	t.Setenv("AWS_ENDPOINT_URL", cloud.URL())
+	t.Setenv("AWS_ENDPOINT_URL_STS", cloud.URL())
+	run(t, func() error { return nil }, resource.TestStep{
+		Config:          quickstart(t),
+		ConfigVariables: config.Variables{"cluster_name": config.StringVariable(testCluster), "region": config.StringVariable(testRegion)},
+		PlanOnly:        true, ExpectNonEmptyPlan: true,
+		ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{
+			plancheck.ExpectKnownValue("karpenter_controller_role.this", tfjsonpath.New("identity"), knownvalue.StringExact("pod_identity")),
+			plancheck.ExpectKnownValue("karpenter_daemon.this", tfjsonpath.New("role_arn"), knownvalue.Null()),
+		}},
+	})
+}

@@ -204,37 +204,36 @@ func TestClusterData_AClusterThatIsUpdatedIsActive(t *testing.T) {
 }
 
 func TestClusterData_WhatMayRunTheDaemonIsAccepted(t *testing.T) {
-	tag := "kubernetes.io/cluster/" + testCluster
+	const owned = "kubernetes.io/cluster/" + testCluster
 	for name, test := range map[string]struct {
-		do func(*testing.T, *cloud)
-		ok bool
+		change func(*ekssim.Cluster)
+		tags   map[string]string // of an instance; nil: there is none
+		ended  bool
+		ok     bool
 	}{
-		"a Fargate profile": {func(_ *testing.T, c *cloud) {
-			c.EKS.Change(testCluster, func(k *ekssim.Cluster) { k.FargateProfiles = []string{"karpenter"} })
-		}, true},
-		"a node group that is being made": {func(_ *testing.T, c *cloud) {
-			c.EKS.Change(testCluster, func(k *ekssim.Cluster) {
-				k.NodeGroups = []ekssim.NodeGroup{{Name: "a", Status: "CREATING", Desired: 1}}
-			})
-		}, true},
-		"a node of its own": {func(t *testing.T, c *cloud) { c.launchTagged(t, map[string]string{tag: "owned"}) }, true},
-		"an instance elsewhere": {func(t *testing.T, c *cloud) {
-			c.launchTagged(t, map[string]string{"kubernetes.io/cluster/other": "owned"})
-		}, false},
-		"a node of a node pool": {func(t *testing.T, c *cloud) { c.launch(t) }, false},
-		"a node of a Provisioner": {func(t *testing.T, c *cloud) {
-			c.launchTagged(t, map[string]string{tag: "owned", "karpenter.sh/provisioner-name": "default"})
-		}, false},
-		"an instance that has ended": {func(t *testing.T, c *cloud) {
-			must(t, c.EC2.Terminate(c.launchTagged(t, map[string]string{tag: "owned"})))
-		}, false},
+		"a Fargate profile": {change: func(k *ekssim.Cluster) { k.FargateProfiles = []string{"karpenter"} }, ok: true},
+		"a node group that is being made": {
+			change: func(k *ekssim.Cluster) { k.NodeGroups = []ekssim.NodeGroup{{Name: "a", Status: "CREATING", Desired: 1}} }, ok: true,
+		},
+		"a node of its own":          {tags: map[string]string{owned: "owned"}, ok: true},
+		"an instance elsewhere":      {tags: map[string]string{"kubernetes.io/cluster/other": "owned"}},
+		"a node of a node pool":      {tags: map[string]string{owned: "owned", "karpenter.sh/nodepool": "default"}},
+		"a node of a Provisioner":    {tags: map[string]string{owned: "owned", "karpenter.sh/provisioner-name": "default"}},
+		"an instance that has ended": {tags: map[string]string{owned: "owned"}, ended: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := furnished(t)
 			c.EKS.Change(testCluster, func(k *ekssim.Cluster) { k.NodeGroups = nil })
-			must(t, nodesRole(t.Context(), c))
-			must(t, theirProfile(t.Context(), c))
-			test.do(t, c)
+			if test.change != nil {
+				c.EKS.Change(testCluster, test.change)
+			}
+			if test.tags != nil {
+				must(t, nodesRole(t.Context(), c))
+				must(t, theirProfile(t.Context(), c))
+				if id := c.launchTagged(t, test.tags); test.ended {
+					must(t, c.EC2.Terminate(id))
+				}
+			}
 			_, diags := c.look(t)
 			if test.ok {
 				onlyWarning(t, diags)

@@ -13,13 +13,11 @@ type routeTable struct {
 
 // addTable adds a route table; the first is the main one. Ids follow from that of the VPC,
 // so that tables take none from the other resources.
-func (v *vpc) addTable(internet string, subnets ...string) *routeTable {
-	t := &routeTable{
+func (v *vpc) addTable(internet string, subnets ...string) {
+	v.tables = append(v.tables, &routeTable{
 		id: fmt.Sprintf("rtb-%s%02d", v.id[len("vpc-"):len(v.id)-2], len(v.tables)), vpc: v, main: len(v.tables) == 0,
 		subnets: subnets, internet: internet,
-	}
-	v.tables = append(v.tables, t)
-	return t
+	})
 }
 
 // SeedPublicRouteTable adds a route table to a seeded VPC, for subnets that then no longer have the
