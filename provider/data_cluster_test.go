@@ -213,7 +213,9 @@ func TestClusterData_WhatMayRunTheDaemonIsAccepted(t *testing.T) {
 	}{
 		"a Fargate profile": {change: func(k *ekssim.Cluster) { k.FargateProfiles = []string{"karpenter"} }, ok: true},
 		"a node group that is being made": {
-			change: func(k *ekssim.Cluster) { k.NodeGroups = []ekssim.NodeGroup{{Name: "a", Status: "CREATING", Desired: 1}} }, ok: true,
+			change: func(k *ekssim.Cluster) {
+				k.NodeGroups = []ekssim.NodeGroup{{Name: "a", Status: "CREATING", Desired: 1}}
+			}, ok: true,
 		},
 		"a node of its own":          {tags: map[string]string{owned: "owned"}, ok: true},
 		"an instance elsewhere":      {tags: map[string]string{"kubernetes.io/cluster/other": "owned"}},
