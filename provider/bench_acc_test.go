@@ -38,7 +38,7 @@ func BenchmarkQuickstart(b *testing.B) {
 	cli, l, provider := openTofu(b), startLab(b), build(b, releaseDigest)
 	dir := cli.workspace(b, provider, source+quickstart(b))
 	variables, err := json.Marshal(map[string]any{
-		"cluster_name": l.ClusterName, "region": l.Region, "subnet_ids": l.VPC.SubnetIDs, "security_group_ids": []string{l.VPC.ClusterSecurityGroupID},
+		"cluster_name": l.ClusterName, "region": l.Region,
 	})
 	if err != nil {
 		b.Fatal(err)

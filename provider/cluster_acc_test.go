@@ -302,14 +302,8 @@ func TestAccQuickstart(t *testing.T) {
 		t.Run(cli.name, func(t *testing.T) {
 			cli.use(t)
 			l := startLab(t)
-			var subnets []config.Variable
-			for _, id := range l.VPC.SubnetIDs {
-				subnets = append(subnets, config.StringVariable(id))
-			}
-			variables := config.Variables{
-				"cluster_name": config.StringVariable(l.ClusterName), "region": config.StringVariable(l.Region),
-				"subnet_ids": config.SetVariable(subnets...), "security_group_ids": config.SetVariable(config.StringVariable(l.VPC.ClusterSecurityGroupID)),
-			}
+			variables := config.Variables{"cluster_name": config.StringVariable(l.ClusterName), "region": config.StringVariable(l.Region)}
+			t.Cleanup(func() { must(t, l.endSpotRole(context.Background())) })
 			run(t, func() error {
 				_, err := l.get("apiextensions.k8s.io", "CustomResourceDefinition", "", "nodepools.karpenter.sh")
 				return gone("definition", err, notInCluster)

@@ -27,8 +27,8 @@ type fakeObjects struct {
 // The kinds that it serves, by group and version: resource, kind.
 func servedKinds() map[string]map[string]string {
 	return map[string]map[string]string{
-		"v1":                           {"namespaces": "Namespace", "serviceaccounts": "ServiceAccount", "configmaps": "ConfigMap", "services": "Service", "pods": "Pod", "events": "Event"},
-		"apps/v1":                      {"deployments": "Deployment"},
+		"v1":                           {"namespaces": "Namespace", "serviceaccounts": "ServiceAccount", "configmaps": "ConfigMap", "services": "Service", "pods": "Pod", "events": "Event", "nodes": "Node"},
+		"apps/v1":                      {"deployments": "Deployment", "daemonsets": "DaemonSet"},
 		"policy/v1":                    {"poddisruptionbudgets": "PodDisruptionBudget"},
 		"coordination.k8s.io/v1":       {"leases": "Lease"},
 		"apiextensions.k8s.io/v1":      {"customresourcedefinitions": "CustomResourceDefinition"},
@@ -241,7 +241,7 @@ func serviceList(path string) object {
 		}
 		resources := list{}
 		for resource, kind := range kinds {
-			namespaced := !slices.Contains([]string{"Namespace", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "NodePool", "NodeClaim", "EC2NodeClass"}, kind)
+			namespaced := !slices.Contains([]string{"Namespace", "Node", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "NodePool", "NodeClaim", "EC2NodeClass"}, kind)
 			resources = append(resources, object{"name": resource, "kind": kind, "namespaced": namespaced, "verbs": list{"get", "list", "create", "patch", "delete"}})
 		}
 		return object{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group, "resources": resources}

@@ -64,6 +64,12 @@ func deployWith(t *testing.T, actions map[string][]string) {
 	h := configured(t, cloud.config())
 	const boundary = "arn:aws:iam::aws:policy/AdministratorAccess"
 	node := "arn:aws:iam::" + testAccount + ":role/" + theirNodeRole
+	_, problems := h.readData("karpenter_cluster", object{"name": testCluster})
+	for _, d := range problems { // the cluster has no nodes; all that is asked is allowed
+		if strings.Contains(d.Summary+d.Detail, "not authorized") || strings.Contains(d.Summary, "Cannot read") {
+			t.Errorf("%s: %s", d.Summary, d.Detail)
+		}
+	}
 	var made []*instance
 	for _, r := range []struct {
 		kind   string

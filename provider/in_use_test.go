@@ -18,6 +18,12 @@ import (
 // the daemon does, and returns its id. No launch template is left.
 func (c *cloud) launch(t *testing.T) string {
 	t.Helper()
+	return c.launchTagged(t, awsspec.Owner{Cluster: testCluster, NodePool: "default", NodeClass: "default"}.InstanceTags(nil, "default-1", "image"))
+}
+
+// launchTagged launches an instance with the tags.
+func (c *cloud) launchTagged(t *testing.T, tags map[string]string) string {
+	t.Helper()
 	const profile = "nodes"
 	owner := awsspec.Owner{Cluster: testCluster, NodePool: "default", NodeClass: "default"}
 	image := c.EC2.SeedImage(ec2sim.Image{Name: "al2023", Arch: "x86_64"})
@@ -27,7 +33,7 @@ func (c *cloud) launch(t *testing.T) string {
 	})
 	must(t, err)
 	launched, err := c.clients.Launch(t.Context(), aws.LaunchRequest{
-		LaunchTemplate: template, CapacityType: aws.CapacityTypeOnDemand, ClientToken: awsspec.ClientToken(image, 1), Tags: owner.InstanceTags(nil, "default-1", image),
+		LaunchTemplate: template, CapacityType: aws.CapacityTypeOnDemand, ClientToken: awsspec.ClientToken(image, 1), Tags: tags,
 		Overrides: []aws.Override{{InstanceType: "m5.large", Zone: "us-west-2a", SubnetID: c.vpc.SubnetIDs[0], ImageID: image}},
 	})
 	must(t, err)

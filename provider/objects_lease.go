@@ -72,21 +72,43 @@ func (c *cluster) noOtherController(ctx context.Context, namespaces []string, di
 // foreignLeases are the Leases that somebody else than the daemon in the namespaces holds
 // and that may be valid, each with the time of its renewal.
 func (c *cluster) foreignLeases(ctx context.Context, namespaces []string) (map[string]string, error) {
+	held, err := c.heldLeases(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for _, lease := range held {
+		if !isDaemon(lease.holder) || !slices.Contains(namespaces, lease.namespace) {
+			out[lease.String()] = lease.renewed
+		}
+	}
+	return out, nil
+}
+
+// heldLease is a Lease of a controller that leads.
+type heldLease struct{ namespace, holder, renewed string }
+
+func (l heldLease) String() string {
+	return fmt.Sprintf("%s/%s, held by %s", l.namespace, install.LeaseName, l.holder)
+}
+
+// heldLeases are the Leases of controllers that somebody holds and that may be valid.
+func (c *cluster) heldLeases(ctx context.Context) ([]heldLease, error) {
 	resource := leaseKind().GroupVersion().WithResource("leases")
 	list, err := c.dynamic.Resource(resource).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + install.LeaseName})
 	if err != nil {
 		return nil, fmt.Errorf("leases list: %w", err)
 	}
-	out := map[string]string{}
+	var out []heldLease
 	for _, lease := range list.Items {
 		holder, renewed := heldBy(&lease)
-		if holder == "" || isDaemon(holder) && slices.Contains(namespaces, lease.GetNamespace()) {
+		if holder == "" {
 			continue
 		}
 		if at, err := time.Parse(time.RFC3339Nano, renewed); err == nil && time.Since(at) > clocksDiffer {
 			continue
 		}
-		out[fmt.Sprintf("%s/%s, held by %s", lease.GetNamespace(), lease.GetName(), holder)] = renewed
+		out = append(out, heldLease{lease.GetNamespace(), holder, renewed})
 	}
 	return out, nil
 }

@@ -50,7 +50,8 @@ func (p *karpenterProvider) Configure(ctx context.Context, req provider.Configur
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	resp.ResourceData = newSession(p.version, p.image, p.pace, config.settings(req.Config.Raw))
+	session := newSession(p.version, p.image, p.pace, config.settings(req.Config.Raw))
+	resp.ResourceData, resp.DataSourceData = session, session
 }
 
 // ValidateConfig refuses combinations that cannot work, before anything is
@@ -78,8 +79,10 @@ func (p *karpenterProvider) Resources(context.Context) []func() resource.Resourc
 	}
 }
 
-// DataSources lists the data sources: none so far.
-func (p *karpenterProvider) DataSources(context.Context) []func() datasource.DataSource { return nil }
+// DataSources lists the data sources.
+func (p *karpenterProvider) DataSources(context.Context) []func() datasource.DataSource {
+	return []func() datasource.DataSource{newClusterData}
+}
 
 // Functions lists the functions.
 func (p *karpenterProvider) Functions(context.Context) []func() function.Function {

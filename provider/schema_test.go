@@ -24,6 +24,9 @@ func TestSchema_ChangesAreDeliberate(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(h.schema.ResourceSchemas)) {
 		describe(&out, name, h.schema.ResourceSchemas[name])
 	}
+	for _, name := range slices.Sorted(maps.Keys(h.schema.DataSourceSchemas)) {
+		describe(&out, "data "+name, h.schema.DataSourceSchemas[name])
+	}
 	for _, name := range slices.Sorted(maps.Keys(h.schema.Functions)) {
 		describeFunction(&out, name, h.schema.Functions[name])
 	}
@@ -58,6 +61,9 @@ func TestSchema_EveryAttributeIsDescribed(t *testing.T) {
 	check("provider", h.schema.Provider.Block.Attributes)
 	for name, schema := range h.schema.ResourceSchemas {
 		check(name, schema.Block.Attributes)
+	}
+	for name, schema := range h.schema.DataSourceSchemas {
+		check("data "+name, schema.Block.Attributes)
 	}
 }
 

@@ -1,6 +1,6 @@
 # Everything that Karpenter needs on an EKS cluster, in one apply: IAM roles,
 # discovery tags, the interruption queue, the daemon, a node class and two node
-# pools.
+# pools. What the cluster lacks for it is an error of the plan.
 
 terraform {
   required_version = ">= 1.11"
@@ -21,6 +21,11 @@ provider "karpenter" {
       "app.kubernetes.io/part-of" = "karpenter"
     }
   }
+}
+
+# The cluster as it is: subnets, security group, and how pods get an IAM role.
+data "karpenter_cluster" "this" {
+  name = var.cluster_name
 }
 
 # The role of the nodes, and the access entry that lets them join the cluster.
@@ -44,25 +49,35 @@ resource "karpenter_interruption_queue" "this" {
   cluster_name = var.cluster_name
 }
 
-# The role of the daemon. Its Kubernetes service account assumes the role.
+# The role of the daemon. Its Kubernetes service account gets the role by the cluster's OIDC
+# provider, or else by EKS Pod Identity.
 resource "karpenter_controller_role" "this" {
   cluster_name  = var.cluster_name
+  identity      = data.karpenter_cluster.this.identity
   node_role_arn = karpenter_node_role.this.arn
   queue_arn     = karpenter_interruption_queue.this.arn
 }
 
-# The tag by which the node class finds subnets and security groups.
+# The tag by which the node class finds subnets and security groups: the private subnets of
+# the cluster, and its cluster security group.
 resource "karpenter_discovery_tags" "this" {
   cluster_name       = var.cluster_name
-  subnet_ids         = var.subnet_ids
-  security_group_ids = var.security_group_ids
+  subnet_ids         = data.karpenter_cluster.this.subnet_ids
+  security_group_ids = data.karpenter_cluster.this.security_group_ids
 }
+
+# The account needs this role for its first spot instance. A role that is there is adopted,
+# and the role stays after a destroy: other clusters of the account may need it.
+resource "karpenter_spot_service_linked_role" "this" {}
 
 resource "karpenter_daemon" "this" {
   cluster_name = var.cluster_name
-  role_arn     = karpenter_controller_role.this.arn
   queue_name   = karpenter_interruption_queue.this.name
   image        = var.image # null: the image of the provider's release
+
+  # With Pod Identity the role comes by an association, and the service account names none.
+  role_arn = data.karpenter_cluster.this.identity == "pod_identity" ? null : karpenter_controller_role.this.arn
+  needs    = [karpenter_controller_role.this.arn]
 }
 
 resource "karpenter_node_class" "default" {
@@ -99,6 +114,7 @@ resource "karpenter_node_pool" "on_demand" {
 resource "karpenter_node_pool" "spot" {
   name       = "spot"
   node_class = karpenter_node_class.default.name
+  depends_on = [karpenter_spot_service_linked_role.this]
 
   labels = {
     node-group-type = "spot"

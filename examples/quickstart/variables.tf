@@ -1,21 +1,11 @@
 variable "cluster_name" {
-  description = "Name of the EKS cluster. Its authentication mode must include API, and its OIDC issuer must be registered with IAM."
+  description = "Name of the EKS cluster."
   type        = string
 }
 
 variable "region" {
   description = "AWS region of the cluster."
   type        = string
-}
-
-variable "subnet_ids" {
-  description = "Ids of the subnets into which instances are launched: private subnets in at least two zones."
-  type        = set(string)
-}
-
-variable "security_group_ids" {
-  description = "Ids of the security groups of the instances: usually only the cluster security group."
-  type        = set(string)
 }
 
 variable "consolidate_after" {

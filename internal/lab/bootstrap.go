@@ -13,6 +13,12 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/kubelet"
 )
 
+// The managed node group that the cluster has from the beginning.
+const (
+	bootstrapGroup = "bootstrap"
+	bootstrapType  = "m5.large"
+)
+
 // bootstrapNames are the nodes of the bootstrap node group.
 func bootstrapNames() []string { return []string{"bootstrap-1", "bootstrap-2"} }
 
@@ -47,8 +53,8 @@ func (l *Lab) startBootstrapNodes(ctx context.Context) error {
 			InternalIP:  fmt.Sprintf("10.0.192.%d", 11+i), // the part of the VPC that no subnet has
 			Annotations: nodeAnnotations(),
 			Labels: map[string]string{
-				"eks.amazonaws.com/nodegroup": "bootstrap", "eks.amazonaws.com/capacityType": "ON_DEMAND",
-				corev1.LabelInstanceTypeStable: "m5.large", corev1.LabelTopologyZone: zone, corev1.LabelTopologyRegion: l.Region,
+				"eks.amazonaws.com/nodegroup": bootstrapGroup, "eks.amazonaws.com/capacityType": "ON_DEMAND",
+				corev1.LabelInstanceTypeStable: bootstrapType, corev1.LabelTopologyZone: zone, corev1.LabelTopologyRegion: l.Region,
 			},
 			Taints: []corev1.Taint{{Key: "CriticalAddonsOnly", Value: "true", Effect: corev1.TaintEffectNoSchedule}},
 			Capacity: corev1.ResourceList{

@@ -114,6 +114,11 @@ func (l *Lab) CreateCluster(name string) {
 		Name: name, Version: KubernetesVersion, Endpoint: l.Endpoint, CA: l.CA, Issuer: l.issuer(), ServiceCIDR: ServiceCIDR,
 		VPCID: l.VPC.ID, SubnetIDs: l.VPC.SubnetIDs, ClusterSecurityGroupID: l.VPC.ClusterSecurityGroupID,
 		RoleARN: "arn:aws:iam::" + Account + ":role/eks-cluster",
+		NodeGroups: []ekssim.NodeGroup{{ // startBootstrapNodes starts its nodes
+			Name: bootstrapGroup, InstanceTypes: []string{bootstrapType}, Min: 2, Max: 2, Desired: 2, NodeRoleARN: "arn:aws:iam::" + Account + ":role/bootstrap",
+			Taints: []ekssim.Taint{{Key: "CriticalAddonsOnly", Value: "true", Effect: "NO_SCHEDULE"}},
+		}},
+		Addons: []string{"coredns", "kube-proxy", "vpc-cni"},
 	})
 }
 

@@ -14,6 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 )
 
 // takeInventory lists, as the deployer sees it through the API, everything in
@@ -90,6 +92,9 @@ func listIAM(ctx context.Context, config awssdk.Config) ([]string, error) {
 		return nil, err
 	}
 	for _, r := range roles.Roles {
+		if *r.RoleName == awsspec.SpotRoleName {
+			continue // the account has it for all clusters, and the quick start leaves it
+		}
 		found = append(found, "role "+*r.RoleName)
 	}
 	profiles, err := client.ListInstanceProfiles(ctx, &iam.ListInstanceProfilesInput{})

@@ -229,5 +229,5 @@ func (d *demo) destroy(ctx context.Context) error {
 			return fmt.Errorf("demo check failed: the cluster still serves %s", g.Name)
 		}
 	}
-	return d.check(true, "AWS has no instance, volume, launch template, role, profile, queue, rule or tag of the cluster, and Kubernetes none of its kinds")
+	return d.check(true, "AWS has no instance, volume, launch template, role, profile, queue, rule or tag of the cluster, and Kubernetes none of its kinds; the role of EC2 Spot stays in the account")
 }

@@ -55,6 +55,45 @@ func clusterContracts() []contract {
 	}
 }
 
+// nodesContracts are about what a cluster has for pods to run on.
+func nodesContracts() []contract {
+	name := aws.String(cluster)
+	return []contract{
+		{
+			name: "node group: listed, and says what its nodes are",
+			run: func(ctx context.Context, w *world) facts {
+				g := need(w.eks.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: name, NodegroupName: aws.String("system")})).Nodegroup
+				return facts{
+					"listed": need(w.eks.ListNodegroups(ctx, &eks.ListNodegroupsInput{ClusterName: name})).Nodegroups, "name": *g.NodegroupName, "cluster": *g.ClusterName,
+					"arn": strings.HasPrefix(*g.NodegroupArn, "arn:aws:eks:us-west-2:123456789012:nodegroup/lab/system/"), "status": g.Status, "capacity": g.CapacityType, "types": g.InstanceTypes,
+					"sizes": []int32{*g.ScalingConfig.MinSize, *g.ScalingConfig.DesiredSize, *g.ScalingConfig.MaxSize}, "labels": g.Labels,
+					"taints": sortedBy(g.Taints, func(t ekstypes.Taint) string { return *t.Key + "=" + *t.Value + ":" + string(t.Effect) }), "subnets": len(g.Subnets),
+					"none": errorOf(w.eks.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: name, NodegroupName: aws.String("none")})),
+				}
+			},
+			want: facts{
+				"listed": []string{"system"}, "name": "system", "cluster": cluster, "arn": true, "status": ekstypes.NodegroupStatusActive, "capacity": ekstypes.CapacityTypesOnDemand, "types": []string{"m5.large"},
+				"sizes": []int32{1, 2, 3}, "labels": map[string]string{"tier": "system"}, "taints": []string{"only=system:NO_SCHEDULE"}, "subnets": 3, "none": "ResourceNotFoundException",
+			},
+		},
+		{
+			name: "fargate profile: listed by name",
+			run: func(ctx context.Context, w *world) facts {
+				return facts{"listed": need(w.eks.ListFargateProfiles(ctx, &eks.ListFargateProfilesInput{ClusterName: name})).FargateProfileNames}
+			},
+			want: facts{"listed": []string{"pods"}},
+		},
+		{
+			name: "add-on: listed by name",
+			run: func(ctx context.Context, w *world) facts {
+				return facts{"listed": need(w.eks.ListAddons(ctx, &eks.ListAddonsInput{ClusterName: name})).Addons}
+			},
+			want:      facts{"listed": []string{"vpc-cni"}},
+			notOnMoto: "it has no add-ons", onMinistack: true,
+		},
+	}
+}
+
 // entry makes a role and an access entry of it.
 func (w *world) entry(ctx context.Context, name, kind string) (role *string, made *ekstypes.AccessEntry) {
 	role = need(w.createRole(ctx, name, ec2Trust)).Role.Arn

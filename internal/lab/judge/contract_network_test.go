@@ -4,6 +4,7 @@ package judge
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -57,6 +58,35 @@ func networkContracts() []contract {
 				return facts{"taken": before - free()}
 			},
 			want: facts{"taken": int32(1)},
+		},
+		{
+			name: "route table: the main one, and one of a subnet with a route to the internet",
+			run: func(ctx context.Context, w *world) facts {
+				find := func(filters ...types.Filter) []string {
+					out := need(w.ec2.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{Filters: append(filters, filter("vpc-id", w.vpc))}))
+					return sortedBy(out.RouteTables, func(t types.RouteTable) string {
+						routes := sortedBy(t.Routes, func(r types.Route) string {
+							return *r.DestinationCidrBlock + " " + (*r.GatewayId)[:4] + " " + string(r.State)
+						})
+						associations := sortedBy(t.Associations, func(a types.RouteTableAssociation) string {
+							if *a.Main {
+								return "main"
+							}
+							return fmt.Sprint(slices.Index(w.subnets, *a.SubnetId))
+						})
+						return strings.Join(associations, ",") + ": " + strings.Join(routes, ", ")
+					})
+				}
+				return facts{
+					"all": find(), "main": find(filter("association.main", "true")), "of a subnet": find(filter("association.subnet-id", w.subnets[2])),
+					"none": errorOf(w.ec2.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{RouteTableIds: []string{"rtb-0123456789abcdef0"}})),
+				}
+			},
+			want: facts{
+				"all":  []string{"2: 0.0.0.0/0 igw- active, 10.0.0.0/16 loca active", "main: 10.0.0.0/16 loca active"},
+				"main": []string{"main: 10.0.0.0/16 loca active"}, "of a subnet": []string{"2: 0.0.0.0/0 igw- active, 10.0.0.0/16 loca active"},
+				"none": "InvalidRouteTableID.NotFound",
+			},
 		},
 		{
 			name: "network: what is not there is named so",

@@ -36,7 +36,7 @@ func contracts() []contract {
 	return slices.Concat(
 		templateContracts(), fleetContracts(), instanceContracts(), tagContracts(), networkContracts(), catalogueContracts(),
 		roleContracts(), profileContracts(), policyContracts(),
-		queueContracts(), eventContracts(), clusterContracts(), entryContracts(), associationContracts(), parameterContracts(), linkedRoleContracts(),
+		queueContracts(), eventContracts(), clusterContracts(), nodesContracts(), entryContracts(), associationContracts(), parameterContracts(), linkedRoleContracts(),
 	)
 }
 

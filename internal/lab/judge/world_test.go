@@ -39,6 +39,7 @@ const (
 	cluster   = "lab"
 	parameter = "/lab/image"
 	profile   = "nodes" // instance profile with the role of the same name
+	groupRole = "arn:aws:iam::123456789012:role/group"
 	issuer    = "https://oidc.eks.us-west-2.amazonaws.com/id/LAB"
 	ec2Trust  = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}`
 )
@@ -73,7 +74,8 @@ func connect(url string, caller aws.CredentialsProvider, transport http.RoundTri
 
 // world is one implementation and what every case may count on: a VPC with a
 // subnet in each of three zones and a security group, an amd64 image, an
-// instance profile, an EKS cluster and a parameter.
+// instance profile, an EKS cluster with a node group, and a parameter. The subnet in
+// the last zone is public.
 type world struct {
 	clients
 
@@ -120,7 +122,13 @@ func startSimulatorWorld(t *testing.T, transport http.RoundTripper) *world {
 	cloud.CreateCluster(ekssim.Cluster{
 		Name: cluster, Version: "1.33", Endpoint: "https://127.0.0.1:6443", CA: []byte("PEM"), Issuer: issuer, ServiceCIDR: "10.96.0.0/16",
 		VPCID: w.vpc, SubnetIDs: w.subnets, ClusterSecurityGroupID: w.group, RoleARN: "arn:aws:iam::123456789012:role/cluster", Tags: map[string]string{"a": "1"},
+		NodeGroups: []ekssim.NodeGroup{{
+			Name: "system", InstanceTypes: []string{"m5.large"}, Min: 1, Max: 3, Desired: 2, NodeRoleARN: groupRole,
+			Labels: map[string]string{"tier": "system"}, Taints: []ekssim.Taint{{Key: "only", Value: "system", Effect: "NO_SCHEDULE"}},
+		}},
+		FargateProfiles: []string{"pods"}, Addons: []string{"vpc-cni"},
 	})
+	cloud.EC2.SeedPublicRouteTable(w.vpc, w.subnets[2])
 	cloud.SSM.Seed(parameter, w.image)
 	w.makeProfile(t)
 	return w
@@ -162,6 +170,9 @@ func startMinistackWorld(t *testing.T, python string) *world {
 	_, err = w.eks.CreateCluster(t.Context(), &eks.CreateClusterInput{
 		Name: aws.String(cluster), RoleArn: aws.String("arn:aws:iam::123456789012:role/cluster"), ResourcesVpcConfig: &ekstypes.VpcConfigRequest{SubnetIds: []string{"subnet-1"}},
 	})
+	if err == nil {
+		_, err = w.eks.CreateAddon(t.Context(), &eks.CreateAddonInput{ClusterName: aws.String(cluster), AddonName: aws.String("vpc-cni")})
+	}
 	if err != nil {
 		t.Fatalf("ministack cannot be furnished: %v", err)
 	}
@@ -188,8 +199,27 @@ func furnish(ctx context.Context, w *world) facts {
 		Name: aws.String(cluster), Version: aws.String("1.33"), RoleArn: aws.String("arn:aws:iam::123456789012:role/cluster"), Tags: map[string]string{"a": "1"},
 		ResourcesVpcConfig: &ekstypes.VpcConfigRequest{SubnetIds: w.subnets, SecurityGroupIds: []string{w.group}},
 	}))
+	need(w.eks.CreateNodegroup(ctx, &eks.CreateNodegroupInput{
+		ClusterName: aws.String(cluster), NodegroupName: aws.String("system"), NodeRole: aws.String(groupRole), Subnets: w.subnets, InstanceTypes: []string{"m5.large"},
+		ScalingConfig: &ekstypes.NodegroupScalingConfig{MinSize: aws.Int32(1), MaxSize: aws.Int32(3), DesiredSize: aws.Int32(2)}, Labels: map[string]string{"tier": "system"},
+		Taints: []ekstypes.Taint{{Key: aws.String("only"), Value: aws.String("system"), Effect: ekstypes.TaintEffectNoSchedule}},
+	}))
+	need(w.eks.CreateFargateProfile(ctx, &eks.CreateFargateProfileInput{
+		ClusterName: aws.String(cluster), FargateProfileName: aws.String("pods"), PodExecutionRoleArn: aws.String(groupRole),
+		Selectors: []ekstypes.FargateProfileSelector{{Namespace: aws.String("pods")}},
+	}))
+	furnishRoutes(ctx, w)
 	need(w.ssm.PutParameter(ctx, &ssm.PutParameterInput{Name: aws.String(parameter), Value: &w.image, Type: ssmtypes.ParameterTypeString}))
 	return nil
+}
+
+// furnishRoutes makes the last subnet public.
+func furnishRoutes(ctx context.Context, w *world) {
+	gateway := need(w.ec2.CreateInternetGateway(ctx, nil)).InternetGateway.InternetGatewayId
+	need(w.ec2.AttachInternetGateway(ctx, &ec2.AttachInternetGatewayInput{InternetGatewayId: gateway, VpcId: &w.vpc}))
+	table := need(w.ec2.CreateRouteTable(ctx, &ec2.CreateRouteTableInput{VpcId: &w.vpc})).RouteTable.RouteTableId
+	need(w.ec2.CreateRoute(ctx, &ec2.CreateRouteInput{RouteTableId: table, DestinationCidrBlock: aws.String("0.0.0.0/0"), GatewayId: gateway}))
+	need(w.ec2.AssociateRouteTable(ctx, &ec2.AssociateRouteTableInput{RouteTableId: table, SubnetId: &w.subnets[2]}))
 }
 
 // makeProfile makes the instance profile and its role.

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/toolchain"
@@ -45,14 +44,11 @@ func Prepare(l *lab.Lab, dir, provider string) (env []string, err error) {
 	if err := os.WriteFile(settings, []byte(text), 0o600); err != nil {
 		return nil, fmt.Errorf("cli configuration write: %w", err)
 	}
-	list := func(ids ...string) string { return `["` + strings.Join(ids, `","`) + `"]` }
 	return append(l.Env(),
 		"TF_CLI_CONFIG_FILE="+settings,
 		"CHECKPOINT_DISABLE=1",
 		"TF_VAR_cluster_name="+l.ClusterName,
 		"TF_VAR_region="+l.Region,
-		"TF_VAR_subnet_ids="+list(l.VPC.SubnetIDs...),
-		"TF_VAR_security_group_ids="+list(l.VPC.ClusterSecurityGroupID),
 		// The provider that was built here belongs to no release, so it names no image. The
 		// kubelets of the laboratory have this one, whatever its tag.
 		fmt.Sprintf("TF_VAR_image={tag=%q}", providerVersion),

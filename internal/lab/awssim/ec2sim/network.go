@@ -13,7 +13,8 @@ const reservedIPs = 5
 
 type vpc struct {
 	*resource
-	cidr netip.Prefix
+	cidr   netip.Prefix
+	tables []*routeTable // the main one first
 }
 
 type subnet struct {
@@ -52,7 +53,8 @@ func (s *Service) SeedVPC(cidr string, zones []string) VPC {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v := &vpc{s.newResource(kindVPC, "vpc", nil), prefix}
+	v := &vpc{resource: s.newResource(kindVPC, "vpc", nil), cidr: prefix}
+	v.addTable("")
 	s.vpcs[v.id] = v
 	out := VPC{ID: v.id, CIDR: prefix.String()}
 	out.DefaultSecurityGroupID = s.addGroup(v, "default", "default VPC security group", nil).id

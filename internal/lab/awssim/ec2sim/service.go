@@ -223,6 +223,7 @@ func (s *Service) table() map[string]handler {
 		"DescribeSubnets":                on(describeSubnets),
 		"DescribeSecurityGroups":         on(describeSecurityGroups),
 		"DescribeVpcs":                   on(describeVPCs),
+		"DescribeRouteTables":            on(describeRouteTables),
 		"DescribeImages":                 on(describeImages),
 		"DescribeInstanceTypes":          on(describeInstanceTypes),
 		"DescribeInstanceTypeOfferings":  on(describeInstanceTypeOfferings),

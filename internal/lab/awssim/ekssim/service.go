@@ -1,6 +1,7 @@
 package ekssim
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"maps"
@@ -45,6 +46,10 @@ type Cluster struct {
 	ClusterSecurityGroupID string
 	RoleARN                string
 	AuthenticationMode     string // API where empty
+	Status                 string // ACTIVE where empty
+	NodeGroups             []NodeGroup
+	FargateProfiles        []string // names
+	Addons                 []string // names
 	Tags                   map[string]string
 }
 
@@ -85,6 +90,10 @@ func New(c Config) *Service {
 		"TagResource":                    wire.JSON(s.tagResource),
 		"UntagResource":                  s.untagResource,
 		"ListTagsForResource":            s.listTags,
+		"ListNodegroups":                 s.listNodeGroups,
+		"DescribeNodegroup":              s.describeNodeGroup,
+		"ListFargateProfiles":            s.listFargateProfiles,
+		"ListAddons":                     s.listAddons,
 	}
 	return s
 }
@@ -122,9 +131,13 @@ func (s *Service) Route(method, path string) string {
 		"GET clusters/*/pod-identity-associations 4":           "DescribePodIdentityAssociation",
 		"POST clusters/*/pod-identity-associations 4":          "UpdatePodIdentityAssociation",
 		"DELETE clusters/*/pod-identity-associations 4":        "DeletePodIdentityAssociation",
-		"POST tags 2":   "TagResource",
-		"DELETE tags 2": "UntagResource",
-		"GET tags 2":    "ListTagsForResource",
+		"GET clusters/*/node-groups 3":                         "ListNodegroups",
+		"GET clusters/*/node-groups 4":                         "DescribeNodegroup",
+		"GET clusters/*/fargate-profiles 3":                    "ListFargateProfiles",
+		"GET clusters/*/addons 3":                              "ListAddons",
+		"POST tags 2":                                          "TagResource",
+		"DELETE tags 2":                                        "UntagResource",
+		"GET tags 2":                                           "ListTagsForResource",
 	}[shape+" "+strconv.Itoa(len(parts))]
 }
 
@@ -268,7 +281,7 @@ func (s *Service) describeCluster(ctx context.Context, req *wire.Request) (any, 
 				SubnetIDs: append([]string{}, c.SubnetIDs...), SecurityGroupIDs: []string{}, ClusterSecurityGroupID: c.ClusterSecurityGroupID, VPCID: c.VPCID,
 				EndpointPublicAccess: true, EndpointPrivateAccess: true, PublicAccessCidrs: []string{"0.0.0.0/0"},
 			},
-			KubernetesNetworkConfig: networkOut{c.ServiceCIDR, "ipv4"}, Status: "ACTIVE", PlatformVersion: "eks.1",
+			KubernetesNetworkConfig: networkOut{c.ServiceCIDR, "ipv4"}, Status: cmp.Or(c.Status, "ACTIVE"), PlatformVersion: "eks.1",
 			CertificateAuthority: dataOut{base64.StdEncoding.EncodeToString(c.CA)}, Tags: maps.Clone(c.Tags), AccessConfig: accessOut{c.authenticationMode()},
 		}
 		out.Identity.Oidc.Issuer = c.Issuer

@@ -171,12 +171,15 @@ func (s *Service) OIDCProvider(issuer string) (OIDCProvider, bool) {
 }
 
 // SeedOIDCProvider registers an issuer with the audience sts.amazonaws.com, as
-// is done once for an EKS cluster, and returns the provider's ARN.
-func (s *Service) SeedOIDCProvider(issuer string) string {
+// is done once for an EKS cluster, or with others, and returns the provider's ARN.
+func (s *Service) SeedOIDCProvider(issuer string, audiences ...string) string {
+	if len(audiences) == 0 {
+		audiences = []string{"sts.amazonaws.com"}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := &provider{
-		url: strings.TrimPrefix(issuer, "https://"), clientIDs: []string{"sts.amazonaws.com"},
+		url: strings.TrimPrefix(issuer, "https://"), clientIDs: audiences,
 		thumbprints: []string{strings.Repeat("0", 40)}, created: s.now().UTC().Truncate(time.Second), tags: map[string]string{},
 	}
 	p.arn = s.arn("oidc-provider", "/", p.url)

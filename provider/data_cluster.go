@@ -1,0 +1,202 @@
+package provider
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+)
+
+// clusterData is an EKS cluster that is there: what the resources need to know of it, and
+// whether it has what they need.
+type clusterData struct{ base }
+
+type clusterDataModel struct {
+	Name               types.String     `tfsdk:"name"`
+	ARN                types.String     `tfsdk:"arn"`
+	Endpoint           types.String     `tfsdk:"endpoint"`
+	CAData             types.String     `tfsdk:"certificate_authority_data"`
+	Version            types.String     `tfsdk:"version"`
+	VPCID              types.String     `tfsdk:"vpc_id"`
+	SubnetIDs          types.Set        `tfsdk:"subnet_ids"`
+	SecurityGroupIDs   types.Set        `tfsdk:"security_group_ids"`
+	OIDCIssuer         types.String     `tfsdk:"oidc_issuer"`
+	OIDCProviderARN    types.String     `tfsdk:"oidc_provider_arn"`
+	AuthenticationMode types.String     `tfsdk:"authentication_mode"`
+	Identity           types.String     `tfsdk:"identity"`
+	Addons             types.Set        `tfsdk:"addons"`
+	NodeGroups         []nodeGroupModel `tfsdk:"node_groups"`
+	KarpenterInstalled types.Bool       `tfsdk:"karpenter_installed"`
+}
+
+type nodeGroupModel struct {
+	Name          types.String `tfsdk:"name"`
+	ARN           types.String `tfsdk:"arn"`
+	Status        types.String `tfsdk:"status"`
+	CapacityType  types.String `tfsdk:"capacity_type"`
+	InstanceTypes types.List   `tfsdk:"instance_types"`
+	Desired       types.Int64  `tfsdk:"desired_size"`
+	Min           types.Int64  `tfsdk:"min_size"`
+	Max           types.Int64  `tfsdk:"max_size"`
+	Labels        types.Map    `tfsdk:"labels"`
+	Taints        []groupTaint `tfsdk:"taints"`
+}
+
+type groupTaint struct {
+	Key    types.String `tfsdk:"key"`
+	Value  types.String `tfsdk:"value"`
+	Effect types.String `tfsdk:"effect"`
+}
+
+func (m clusterDataModel) ids() []string { return []string{m.Name.ValueString()} }
+
+// newClusterData wraps the source: the methods of base are those of a resource.
+func newClusterData() datasource.DataSource {
+	return clusterSource{&clusterData{base{kind: "cluster"}}}
+}
+
+// clusterSource is the data source as the framework wants it.
+type clusterSource struct{ data *clusterData }
+
+// Metadata gives the type name.
+func (clusterSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_cluster"
+}
+
+// Configure takes the session; it is nil while Terraform only validates.
+func (s clusterSource) Configure(_ context.Context, req datasource.ConfigureRequest, _ *datasource.ConfigureResponse) {
+	s.data.session, _ = req.ProviderData.(*session)
+}
+
+// Read reads the cluster, and looks whether something is missing. Terraform reads in the
+// plan, or in the apply if the name or a dependency is not known before.
+func (s clusterSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	m, ok := get[clusterDataModel](ctx, req.Config, &resp.Diagnostics)
+	if !ok {
+		return
+	}
+	if err := s.data.read(ctx, &m, &resp.Diagnostics); err != nil {
+		s.data.failRead(&resp.Diagnostics, m, err)
+		return
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, m)...)
+}
+
+// failRead adds the error of a read.
+func (d *clusterData) failRead(diags *diag.Diagnostics, m clusterDataModel, err error) {
+	if errors.Is(err, aws.ErrNotFound) {
+		d.lacks(diags, m, "The cluster does not exist", strings.TrimSuffix(err.Error(), "."),
+			"Check the name, and the provider's region and account. If the same configuration creates the cluster, let name refer to its resource: the data source is then read after it.")
+		return
+	}
+	d.fail(diags, verbRead, m, err)
+}
+
+// read fills the model in, and reports what is missing.
+func (d *clusterData) read(ctx context.Context, m *clusterDataModel, diags *diag.Diagnostics) error {
+	client, err := d.session.AWS(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := client.Cluster(ctx, m.Name.ValueString())
+	if err != nil {
+		return err
+	}
+	m.set(found)
+	if !works(found) {
+		d.lacks(diags, *m, "The cluster is not active", "the status of the cluster is "+found.Status+", and must be ACTIVE",
+			"Wait until it is (aws eks wait cluster-active --name "+found.Name+"). If the same configuration creates the cluster, let name refer to its resource.")
+		return nil
+	}
+	provider, err := oidcProvider(ctx, client, found)
+	if err != nil {
+		return err
+	}
+	addons, err := client.Addons(ctx, found.Name)
+	if err != nil {
+		return err
+	}
+	groups, err := client.NodeGroups(ctx, found.Name)
+	if err != nil {
+		return err
+	}
+	public, err := client.PublicSubnets(ctx, found.VPCID, found.SubnetIDs)
+	if err != nil {
+		return err
+	}
+	m.setSubnets(found.SubnetIDs, public)
+	m.OIDCProviderARN, m.Addons = stringOrNull(provider.arn), setValue(addons)
+	m.setNodeGroups(groups)
+	d.check(ctx, client, m, surroundings{cluster: found, provider: provider, addons: addons, groups: groups, public: public}, diags)
+	return nil
+}
+
+// works tells whether the cluster can be used. While its version or settings change, it goes
+// on.
+func works(c aws.Cluster) bool { return c.Status == "ACTIVE" || c.Status == "UPDATING" }
+
+// registered is the OIDC provider of a cluster's issuer in IAM.
+type registered struct {
+	arn       string // empty: there is none
+	audiences []string
+}
+
+// forPods tells whether STS takes the tokens of the cluster's pods.
+func (r registered) forPods() bool { return slices.Contains(r.audiences, awsspec.IRSAAudience) }
+
+// oidcProvider looks for the provider by its ARN, which follows from the issuer. It is in the
+// account of the cluster.
+func oidcProvider(ctx context.Context, client *aws.Clients, found aws.Cluster) (registered, error) {
+	if found.Issuer == "" {
+		return registered{}, nil
+	}
+	partition, account := partitionAndAccount(found.ARN)
+	arn := "arn:" + partition + ":iam::" + account + ":oidc-provider/" + strings.TrimPrefix(found.Issuer, "https://")
+	audiences, err := client.OIDCProvider(ctx, arn)
+	if errors.Is(err, aws.ErrNotFound) {
+		return registered{}, nil
+	}
+	return registered{arn, audiences}, err
+}
+
+func (m *clusterDataModel) set(c aws.Cluster) {
+	m.ARN, m.Endpoint, m.Version, m.VPCID = types.StringValue(c.ARN), types.StringValue(c.Endpoint), types.StringValue(c.Version), types.StringValue(c.VPCID)
+	m.CAData = types.StringValue(base64.StdEncoding.EncodeToString(c.CertificateAuthority))
+	m.OIDCIssuer, m.AuthenticationMode = stringOrNull(c.Issuer), stringOrNull(c.AuthenticationMode)
+	m.SecurityGroupIDs = setValue(nil)
+	if c.SecurityGroupID != "" {
+		m.SecurityGroupIDs = setValue([]string{c.SecurityGroupID})
+	}
+}
+
+// setSubnets takes the private subnets, or all if there is none.
+func (m *clusterDataModel) setSubnets(all, public []string) {
+	private := slices.DeleteFunc(slices.Clone(all), func(id string) bool { return slices.Contains(public, id) })
+	if len(private) == 0 {
+		private = all
+	}
+	m.SubnetIDs = setValue(slices.Sorted(slices.Values(private)))
+}
+
+func (m *clusterDataModel) setNodeGroups(groups []aws.NodeGroup) {
+	m.NodeGroups = []nodeGroupModel{}
+	for _, g := range groups {
+		group := nodeGroupModel{
+			Name: types.StringValue(g.Name), ARN: types.StringValue(g.ARN), Status: types.StringValue(g.Status), CapacityType: stringOrNull(g.CapacityType),
+			InstanceTypes: types.ListValueMust(types.StringType, setValue(g.InstanceTypes).Elements()), Desired: types.Int64Value(int64(g.Desired)), Min: types.Int64Value(int64(g.Min)), Max: types.Int64Value(int64(g.Max)),
+			Labels: mapValue(g.Labels), Taints: []groupTaint{},
+		}
+		for _, t := range g.Taints {
+			group.Taints = append(group.Taints, groupTaint{types.StringValue(t.Key), stringOrNull(t.Value), types.StringValue(t.Effect)})
+		}
+		m.NodeGroups = append(m.NodeGroups, group)
+	}
+}
