@@ -41,10 +41,8 @@ func scratchBase(further ...*x509.Certificate) scratch {
 	for _, c := range further {
 		add(c.Raw)
 	}
-	return scratch{user: "65532:65532", architectures: architectures(), files: map[string]string{
-		"etc/passwd": "root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin\n",
-		rootsFile:    roots.String(),
-	}}
+	const users = "root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin\n"
+	return scratch{user: "65532:65532", architectures: architectures(), files: map[string]string{"etc/passwd": users, rootsFile: roots.String()}}
 }
 
 // with is the base with another file.

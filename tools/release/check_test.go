@@ -27,16 +27,24 @@ func TestChecks_FindEachFault(t *testing.T) {
 		after  func(t *testing.T, f *fixture) // of a release that is whole
 		want   string
 	}{
-		"a file too many": {before: change(providerArchive, func(e []entry) []entry { return append(e, entry{name: "README.md", mode: 0o644, modified: testTime}) }),
-			want: providerArchive + ": has README.md"},
+		"a file too many": {
+			before: change(providerArchive, func(e []entry) []entry { return append(e, entry{name: "README.md", mode: 0o644, modified: testTime}) }),
+			want:   providerArchive + ": has README.md",
+		},
 		"no licence": {before: change(daemonArchive, func(e []entry) []entry { return e[:1] }), want: daemonArchive + ": lacks LICENSE"},
 		"no program": {before: change(daemonArchive, func(e []entry) []entry { return e[1:] }), want: daemonArchive + ": lacks karpenterd"},
-		"not executable in a zip archive": {before: change(providerArchive, func(e []entry) []entry { e[0].mode = 0o644; return e }),
-			want: providerProgram + " has the mode -rw-r--r--"},
-		"not executable in a tar archive": {before: change(daemonArchive, func(e []entry) []entry { e[0].mode = 0o644; return e }),
-			want: "karpenterd has the mode -rw-r--r--"},
-		"the time of the build": {before: change(providerArchive, func(e []entry) []entry { e[1].modified = testTime.Add(time.Minute); return e }),
-			want: "LICENSE is of 2027-01-15 08:01:00"},
+		"not executable in a zip archive": {
+			before: change(providerArchive, func(e []entry) []entry { e[0].mode = 0o644; return e }),
+			want:   providerProgram + " has the mode -rw-r--r--",
+		},
+		"not executable in a tar archive": {
+			before: change(daemonArchive, func(e []entry) []entry { e[0].mode = 0o644; return e }),
+			want:   "karpenterd has the mode -rw-r--r--",
+		},
+		"the time of the build": {
+			before: change(providerArchive, func(e []entry) []entry { e[1].modified = testTime.Add(time.Minute); return e }),
+			want:   "LICENSE is of 2027-01-15 08:01:00",
+		},
 		"the user of the build": {before: change(daemonArchive, func(e []entry) []entry { e[0].owner = "me"; return e }), want: "karpenterd belongs to me:me"},
 		"another platform": {before: change(daemonArchive, func(e []entry) []entry {
 			e[0].content = replaced(e[0].content, "GOARCH=amd64", "GOARCH=arm64")
@@ -50,30 +58,36 @@ func TestChecks_FindEachFault(t *testing.T) {
 			e[0].content = replaced(e[0].content, "-trimpath=true", "-trimpath=fals")
 			return e
 		}), want: "was built with -trimpath=fals"},
-		"an archive that is none": {after: func(t *testing.T, f *fixture) { f.put(t, f.path(daemonArchive), "x") }, want: daemonArchive + ": archive"},
-		"an archive too many": {after: func(t *testing.T, f *fixture) { f.put(t, f.path("karpenterd_1.2.3_plan9_amd64.tar.gz"), "x") },
-			want: "plan9_amd64.tar.gz: is no archive of the release"},
-		"no version": {before: change(daemonArchive, func(e []entry) []entry { e[0].content = replaced(e[0].content, testVersion, "9.9.9"); return e }),
-			want: "karpenterd does not have its version 1.2.3"},
+		"an archive that is none": {after: holds(daemonArchive, "x"), want: daemonArchive + ": archive"},
+		"an archive too many": {
+			after: holds("karpenterd_1.2.3_plan9_amd64.tar.gz", "x"),
+			want:  "plan9_amd64.tar.gz: is no archive of the release",
+		},
+		"no version": {
+			before: change(daemonArchive, func(e []entry) []entry { e[0].content = replaced(e[0].content, testVersion, "9.9.9"); return e }),
+			want:   "karpenterd does not have its version 1.2.3",
+		},
 		"no digest": {before: change(providerArchive, func(e []entry) []entry {
 			e[0].content = replaced(e[0].content, testDigest, strings.Repeat("0", len(testDigest)))
 			return e
 		}), want: providerProgram + " does not have the digest"},
-		"no bill": {after: func(t *testing.T, f *fixture) { must(t, os.Remove(f.path(billName(daemonArchive)))) }, want: billName(daemonArchive) + ": open"},
-		"a bill that lacks a module": {after: edit(billName(daemonArchive), `"name": "./lib"`, `"name": "./bil"`),
-			want: billName(daemonArchive) + ": lacks ./lib@"},
+		"no bill": {after: gone(billName(daemonArchive)), want: billName(daemonArchive) + ": open"},
+		"a bill that lacks a module": {
+			after: edit(billName(daemonArchive), `"name": "./lib"`, `"name": "./bil"`),
+			want:  billName(daemonArchive) + ": lacks ./lib@",
+		},
 		"a bill of something else":        {after: edit(billName(daemonArchive), `"version": "1.2.3"`, `"version": "1.2.2"`), want: "is not of karpenterd 1.2.3"},
-		"a checksum of an older file":     {after: func(t *testing.T, f *fixture) { f.put(t, f.path(billName(daemonArchive)), "{}") }, want: sumsFile + ": has "},
-		"no checksum of an archive":       {after: func(t *testing.T, f *fixture) { f.sum(t, providerArchive) }, want: sumsFile + ": lacks " + providerArchive},
-		"no checksum of a bill":           {after: func(t *testing.T, f *fixture) { f.sum(t, billName(providerArchive)) }, want: "lacks " + billName(providerArchive)},
-		"no checksum of the manifest":     {after: func(t *testing.T, f *fixture) { f.sum(t, f.manifestName()) }, want: "lacks terraform-provider-karpenter_1.2.3_manifest.json"},
+		"a checksum of an older file":     {after: holds(billName(daemonArchive), "{}"), want: sumsFile + ": has "},
+		"no checksum of an archive":       {after: unsummed(providerArchive), want: sumsFile + ": lacks " + providerArchive},
+		"no checksum of a bill":           {after: unsummed(billName(providerArchive)), want: "lacks " + billName(providerArchive)},
+		"no checksum of the manifest":     {after: unsummed("terraform-provider-karpenter_1.2.3_manifest.json"), want: "lacks terraform-provider-karpenter_1.2.3_manifest.json"},
 		"a checksum twice":                {after: edit(sumsFile, "", "", twice), want: sumsFile + ": lists "},
 		"a checksum of what is not there": {after: edit(sumsFile, providerArchive+"\n", "other.zip\n"), want: "lists other.zip, which is no file of the release"},
 		"a line that is no checksum":      {after: edit(sumsFile, "", "", func(s string) string { return s + "hello\n" }), want: "which is no checksum"},
-		"an armored signature":            {after: func(t *testing.T, f *fixture) { f.finish(t, "--armor") }, want: sumsFile + ".sig: is no binary signature"},
+		"an armored signature":            {after: armored, want: sumsFile + ".sig: is no binary signature"},
 		"a signature of something else":   {after: edit(sumsFile, providerArchive, "other.zip"), want: sumsFile + ".sig: is no binary signature"},
-		"no signature":                    {after: func(t *testing.T, f *fixture) { must(t, os.Remove(f.path(sumsFile+".sig"))) }, want: sumsFile + ".sig: open"},
-		"no provenance":                   {after: func(t *testing.T, f *fixture) { must(t, os.Remove(f.path(provenanceFile))) }, want: provenanceFile + ": open"},
+		"no signature":                    {after: gone(sumsFile + ".sig"), want: sumsFile + ".sig: open"},
+		"no provenance":                   {after: gone(provenanceFile), want: provenanceFile + ": open"},
 		"a provenance of another file":    {after: edit(provenanceFile, daemonArchive, "other.tar.gz"), want: provenanceFile + ": is about other.tar.gz"},
 		"a provenance that lacks a file":  {after: edit(provenanceFile, daemonArchive, "other.tar.gz"), want: `has "" for ` + daemonArchive},
 		"a provenance of another commit":  {after: edit(provenanceFile, testCommit, strings.Repeat("f", 40)), want: "says that the commit is"},
@@ -90,19 +104,19 @@ func TestChecks_FindEachFault(t *testing.T) {
 		"a plugin without its program":    {after: edit(krewFile, "bin: karpenterd", "bin: kubectl-karpenter"), want: `starts "kubectl-karpenter"`},
 		"a plugin without a platform":     {after: edit(krewFile, "arch: amd64", "arch: arm64"), want: krewFile + ": lacks linux/amd64"},
 		"a plugin for too much":           {after: edit(krewFile, "arch: amd64", "arch: arm64"), want: "has linux/arm64, which it must not have"},
-		"no plugin":                       {after: func(t *testing.T, f *fixture) { must(t, os.Remove(f.path(krewFile))) }, want: krewFile + ": open"},
+		"no plugin":                       {after: gone(krewFile), want: krewFile + ": open"},
 		"a chart that nobody packaged":    {before: chart(""), want: "karpenterd-1.2.3.tgz: archive read"},
 		"a chart of another version":      {before: chart("version: 1.2.2\nappVersion: 1.2.3\n"), want: `has version "1.2.2" and appVersion "1.2.3"`},
 		"a chart for another version":     {before: chart("version: 1.2.3\nappVersion: 1.2.2\n"), want: `has version "1.2.3" and appVersion "1.2.2"`},
-		"an extra file that is not there": {after: func(t *testing.T, f *fixture) { f.config.Release.ExtraFiles[0].Glob = "gone.json" },
-			want: ".goreleaser.yml: gone.json names 0 files"},
-		"a chart that is not released": {before: chart("version: 1.2.3\nappVersion: 1.2.3\n"), after: func(t *testing.T, f *fixture) {
-			must(t, os.Remove(filepath.Join(f.root, chartFolder, "karpenterd-1.2.3.tgz")))
-		}, want: "bin/chart/*.tgz names 0 files"},
+		"an extra file that is not there": {
+			after: func(_ *testing.T, f *fixture) { f.config.Release.ExtraFiles[0].Glob = "gone.json" },
+			want:  ".goreleaser.yml: gone.json names 0 files",
+		},
+		"a chart that is not released": {before: chart("version: 1.2.3\nappVersion: 1.2.3\n"), after: gone("../" + chartFolder + "/karpenterd-1.2.3.tgz"), want: "bin/chart/*.tgz names 0 files"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
-			for _, step := range []func(*testing.T, *fixture){tt.before, func(t *testing.T, f *fixture) { f.pack(t); f.sum(t); f.finish(t) }, tt.after} {
+			for _, step := range []func(*testing.T, *fixture){tt.before, whole, tt.after} {
 				if step != nil {
 					step(t, f)
 				}
@@ -128,6 +142,40 @@ func TestChecks_TakeAChart(t *testing.T) {
 	if said := strings.Join(f.all(), "\n"); !strings.Contains(said, "lacks karpenterd-1.2.3.tgz") {
 		t.Errorf("a chart without a checksum is no fault: %s", said)
 	}
+}
+
+// whole makes the release of what is to be packed.
+func whole(t *testing.T, f *fixture) {
+	t.Helper()
+	f.pack(t)
+	f.sum(t)
+	f.finish(t)
+}
+
+func gone(file string) func(*testing.T, *fixture) {
+	return func(t *testing.T, f *fixture) {
+		t.Helper()
+		must(t, os.Remove(f.path(file)))
+	}
+}
+
+func holds(file, text string) func(*testing.T, *fixture) {
+	return func(t *testing.T, f *fixture) {
+		t.Helper()
+		f.put(t, f.path(file), text)
+	}
+}
+
+func unsummed(file string) func(*testing.T, *fixture) {
+	return func(t *testing.T, f *fixture) {
+		t.Helper()
+		f.sum(t, file)
+	}
+}
+
+func armored(t *testing.T, f *fixture) {
+	t.Helper()
+	f.finish(t, "--armor")
 }
 
 func must(t *testing.T, err error) {

@@ -169,7 +169,7 @@ func (f *fixture) finish(t *testing.T, gpg ...string) {
 	if err := keepKey(f.key, key); err != nil {
 		t.Fatal(err)
 	}
-	args := append(gpg, "--batch", "--local-user", fingerprint(f.key), "--output", f.path(sumsFile+".sig"), "--detach-sign", f.path(sumsFile))
+	args := append(slices.Clone(gpg), "--batch", "--local-user", fingerprint(f.key), "--output", f.path(sumsFile+".sig"), "--detach-sign", f.path(sumsFile))
 	if err := signAs(key, args); err != nil {
 		t.Fatal(err)
 	}

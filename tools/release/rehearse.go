@@ -192,8 +192,11 @@ func (m made) goreleaser(ctx context.Context, work, program string, config []byt
 // versionIn is the version that GoReleaser has given the snapshot.
 func versionIn(dist, project string) (string, error) {
 	found, err := filepath.Glob(filepath.Join(dist, project+"_*_SHA256SUMS"))
-	if err != nil || len(found) != 1 {
-		return "", fmt.Errorf("version find: %d files of checksums in %s (%v)", len(found), dist, err)
+	if err != nil {
+		return "", fmt.Errorf("version find: %w", err)
+	}
+	if len(found) != 1 {
+		return "", fmt.Errorf("version find: %d files of checksums in %s", len(found), dist)
 	}
 	return strings.TrimSuffix(strings.TrimPrefix(filepath.Base(found[0]), project+"_"), "_SHA256SUMS"), nil
 }
