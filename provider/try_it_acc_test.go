@@ -44,6 +44,7 @@ func TestAccTryIt(t *testing.T) {
 }
 
 func (l *theLab) tryIt(t *testing.T, cli cli, base string) {
+	t.Helper()
 	repository := shared.registry.Addr().String() + "/karpenterd"
 	s := newShell(t, cli)
 	s.env = append(s.env, "BASE_IMAGE="+base)
