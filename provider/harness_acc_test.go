@@ -5,6 +5,7 @@ package provider_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,6 +35,8 @@ var shared struct {
 	dir  string
 	lab  *lab.Lab
 	err  error
+
+	registry net.Listener // where a test serves a registry of its own; the laboratory runs its images
 }
 
 func TestMain(m *testing.M) {
@@ -43,6 +46,9 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
+	}
+	if shared.registry != nil {
+		_ = shared.registry.Close()
 	}
 	if shared.dir != "" {
 		_ = os.RemoveAll(shared.dir)
@@ -161,8 +167,11 @@ func newLab() (*lab.Lab, error) {
 	if shared.dir, err = os.MkdirTemp("", "karpenter-provider-lab-"); err != nil {
 		return nil, err
 	}
+	if shared.registry, err = new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0"); err != nil {
+		return nil, err
+	}
 	return lab.Start(ctx, lab.Options{
 		Dir: shared.dir, DaemonBinary: binary, TimeFactor: 6, BootDelay: 300 * time.Millisecond,
-		Images: map[string]string{mirror + "/karpenterd/karpenterd": binary},
+		Images: map[string]string{mirror + "/karpenterd/karpenterd": binary, shared.registry.Addr().String() + "/karpenterd": binary},
 	})
 }

@@ -34,9 +34,11 @@ type release struct {
 	Checksum struct {
 		NameTemplate string      `json:"name_template"`
 		Algorithm    string      `json:"algorithm"`
+		IDs          []string    `json:"ids"`
 		ExtraFiles   []extraFile `json:"extra_files"`
 	} `json:"checksum"`
 	Signs []struct {
+		Cmd       string   `json:"cmd"`
 		Artifacts string   `json:"artifacts"`
 		Args      []string `json:"args"`
 	} `json:"signs"`
@@ -100,8 +102,8 @@ func TestRelease_FilesAreNamedAsTheRegistriesExpect(t *testing.T) {
 		"daemon binary":      "karpenterd",
 		"daemon archive":     "karpenterd_1.2.3_linux_arm64.tar.gz",
 		"checksums":          "terraform-provider-karpenter_1.2.3_SHA256SUMS",
-		"checksum of":        "terraform-registry-manifest.json as terraform-provider-karpenter_1.2.3_manifest.json",
-		"released with":      "terraform-registry-manifest.json as terraform-provider-karpenter_1.2.3_manifest.json",
+		"checksum of":        "terraform-registry-manifest.json as terraform-provider-karpenter_1.2.3_manifest.json, bin/chart/*.tgz as ",
+		"released with":      "terraform-registry-manifest.json as terraform-provider-karpenter_1.2.3_manifest.json, dist/krew/karpenter.yaml as , bin/chart/*.tgz as ",
 		"checksum algorithm": "sha256",
 	}
 	for what, w := range want {
@@ -109,7 +111,11 @@ func TestRelease_FilesAreNamedAsTheRegistriesExpect(t *testing.T) {
 			t.Errorf("%s is %q, want %q", what, got[what], w)
 		}
 	}
-	if len(r.Signs) != 1 || r.Signs[0].Artifacts != "checksum" || !slices.Contains(r.Signs[0].Args, "--detach-sign") || slices.Contains(r.Signs[0].Args, "--armor") {
+	// Without the list, the signature and what is made of the checksums would be among them.
+	if !slices.Equal(r.Checksum.IDs, []string{"provider", "daemon", "bills"}) {
+		t.Errorf("checksums of %v, want those of the archives and their bills", r.Checksum.IDs)
+	}
+	if len(r.Signs) == 0 || r.Signs[0].Cmd != "gpg" || r.Signs[0].Artifacts != "checksum" || !slices.Contains(r.Signs[0].Args, "--detach-sign") || slices.Contains(r.Signs[0].Args, "--armor") {
 		t.Errorf("signs = %+v, want a binary detached signature of the checksums", r.Signs)
 	}
 }

@@ -34,6 +34,13 @@ type request struct {
 // run builds, checks, pushes and signs. It returns the digest of the index, which stands for
 // both architectures. w gets the progress.
 func (r request) run(ctx context.Context, w io.Writer) (string, error) {
+	if r.base == "" {
+		pinned, err := baseOf(pinnedBase)
+		if err != nil {
+			return "", err
+		}
+		r.base = pinned
+	}
 	repository, base, err := r.names()
 	if err != nil {
 		return "", err
@@ -84,8 +91,7 @@ func (r request) names() (name.Repository, name.Digest, error) {
 	}
 	base, err := name.NewDigest(r.base, name.StrictValidation)
 	if err != nil {
-		faults = append(faults, fmt.Errorf("BASE_IMAGE is %q: give the base by digest, BASE_IMAGE=name@sha256:...: an image with CA roots and without a shell, such as the newest "+
-			"gcr.io/distroless/static:nonroot; `crane digest gcr.io/distroless/static:nonroot` or `docker buildx imagetools inspect` prints the digest that its registry has now", r.base))
+		faults = append(faults, fmt.Errorf("BASE_IMAGE is %q: give the base by digest, BASE_IMAGE=name@sha256:...: an image with CA roots and without a shell; without BASE_IMAGE, it is that of tools/image/base.txt", r.base))
 	}
 	if r.out == "" {
 		faults = append(faults, errors.New("no folder to write to: give -out"))

@@ -18,13 +18,13 @@ func TestRun_RefusesABaseThatDoesNotFit(t *testing.T) {
 		base func() string
 		want []string
 	}{
-		"none":      {func() string { return "" }, []string{`BASE_IMAGE is ""`, "name@sha256:", "crane digest"}},
-		"by tag":    {func() string { return "gcr.io/distroless/static:nonroot" }, []string{`BASE_IMAGE is "gcr.io/distroless/static:nonroot"`, "by digest"}},
-		"not there": {func() string { return registry + "/none@sha256:" + strings.Repeat("0", 64) }, []string{"base image", "/none@sha256:"}},
-		"root":      {func() string { b := fits; b.user = ""; return b.push(t, registry) }, []string{"linux/amd64", "runs as root", "take one with another user"}},
-		"uid 0":     {func() string { b := fits; b.user = "0:0"; return b.push(t, registry) }, []string{`runs as root (user "0:0")`}},
-		"a shell":   {func() string { return fits.with("usr/bin/bash", "x").push(t, registry) }, []string{"it has a shell (usr/bin/bash): take one without"}},
-		"no roots":  {func() string { return fits.with(rootsFile, "").push(t, registry) }, []string{"no CA roots in /etc/ssl/certs/ca-certificates.crt", "take one that has"}},
+		"by tag":      {func() string { return "gcr.io/distroless/static:nonroot" }, []string{`BASE_IMAGE is "gcr.io/distroless/static:nonroot"`, "by digest"}},
+		"not there":   {func() string { return registry + "/none@sha256:" + strings.Repeat("0", 64) }, []string{"base image", "/none@sha256:", "cannot be fetched", "BASE_IMAGE=mirror.example.com"}},
+		"no registry": {func() string { return "127.0.0.1:1/none@sha256:" + strings.Repeat("0", 64) }, []string{"127.0.0.1:1/none@sha256:", "cannot be fetched", "reaches its registry"}},
+		"root":        {func() string { b := fits; b.user = ""; return b.push(t, registry) }, []string{"linux/amd64", "runs as root", "take one with another user"}},
+		"uid 0":       {func() string { b := fits; b.user = "0:0"; return b.push(t, registry) }, []string{`runs as root (user "0:0")`}},
+		"a shell":     {func() string { return fits.with("usr/bin/bash", "x").push(t, registry) }, []string{"it has a shell (usr/bin/bash): take one without"}},
+		"no roots":    {func() string { return fits.with(rootsFile, "").push(t, registry) }, []string{"no CA roots in /etc/ssl/certs/ca-certificates.crt", "take one that has"}},
 		"bad roots": {func() string {
 			return fits.with(rootsFile, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n").push(t, registry)
 		}, []string{"ca-certificates.crt: certificate 1 parse"}},
@@ -45,7 +45,7 @@ func TestRun_RefusesABaseThatDoesNotFit(t *testing.T) {
 }
 
 func TestRun_NamesEveryMissingParameter(t *testing.T) {
-	_, err := request{sign: true}.run(t.Context(), io.Discard)
+	_, err := request{sign: true, base: "gcr.io/distroless/static:nonroot"}.run(t.Context(), io.Discard)
 	for _, want := range []string{"REPOSITORY", "BASE_IMAGE", "-out", "SIGN is set without PUSH"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v lacks %s", err, want)

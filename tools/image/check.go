@@ -32,7 +32,7 @@ func checkBase(ctx context.Context, base name.Digest) error {
 	for _, architecture := range architectures() {
 		image, err := remote.Image(base, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithPlatform(v1.Platform{OS: "linux", Architecture: architecture}))
 		if err != nil {
-			return fmt.Errorf("base image %s for linux/%s get: %w", base, architecture, err)
+			return fmt.Errorf("base image %s for linux/%s cannot be fetched: %w: see that this machine reaches its registry, or name a copy by its digest as BASE_IMAGE, such as BASE_IMAGE=mirror.example.com/path@sha256:<digest>", base, architecture, err)
 		}
 		config, err := image.ConfigFile()
 		if err != nil {

@@ -34,6 +34,7 @@ func fates() map[string]map[string]fate {
 		logs           = "TestForward_ reads logs with kubectl; here the log is read from its file"
 		terraform      = "the daemon of this test is not installed by Terraform; acceptance tests of the provider destroy it, and the state is Terraform's own"
 	)
+	const tryIt = "TestAccTryIt"
 	const explains = "TestDaemon/Explain_TheGuidesBlocksReachTheLeader"
 	return map[string]map[string]fate{
 		"disruption": {
@@ -41,6 +42,19 @@ func fates() map[string]map[string]fate {
 			"ask in the pod":     {by: explains},
 			"all of it":          {because: "curl need not be there where tests run; \"ask\" asks the same listener through the same kind of forward"},
 			"without the daemon": {because: "TestAccNodePool_ADestroyWithoutADaemonTerminatesTheInstancesItself lets the provider do the same"},
+		},
+		"try_it": {
+			"a repository":              {because: "the laboratory has no ECR; the registry of the test asks for no credentials"},
+			"get the source":            {because: "the test runs in a checkout"},
+			"build":                     {by: tryIt},
+			"push the image":            {by: tryIt},
+			"copy the configuration":    {by: tryIt},
+			"name the image":            {by: tryIt},
+			"development override":      {by: tryIt},
+			"mirror in the file system": {by: tryIt},
+			"install from the mirror":   {by: tryIt},
+			"apply":                     {by: tryIt},
+			"destroy":                   {by: tryIt},
 		},
 		"convert": {
 			"convert": {because: "the files are the user's own; TestConvert_ReadsFilesAndFolders and the guide from_v1alpha5 run these commands on files that exist"},
@@ -133,6 +147,7 @@ func TestGuides_EveryCommandIsRunOrItIsSaidWhyNot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	files = append(files, "../../../provider/try_it_acc_test.go")
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
