@@ -1,0 +1,218 @@
+package values
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/agext/levenshtein"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/yaml"
+)
+
+// near is the distance up to which a name that does not exist is taken for a slip.
+const near = 3
+
+// Read returns the defaults with the values of YAML documents merged over them, the last on top.
+// An error has one line for each field that is wrong.
+func Read(documents ...[]byte) (Values, error) {
+	merged, err := decode(mustJSON(Default()))
+	if err != nil {
+		return Values{}, err
+	}
+	root := Describe()
+	for _, document := range documents {
+		text, err := yaml.YAMLToJSONStrict(document)
+		if err != nil {
+			return Values{}, fmt.Errorf("values parse: %w", err)
+		}
+		given, err := decode(text)
+		if err != nil {
+			return Values{}, err
+		}
+		if err := joined(root.check(root, given, "")); err != nil {
+			return Values{}, err
+		}
+		merge(merged, given)
+	}
+	var v Values
+	if err := json.Unmarshal(mustJSON(merged), &v); err != nil {
+		return Values{}, fmt.Errorf("values read: %w", err)
+	}
+	return v, nil
+}
+
+// joined is one error of all, in the order of their fields; nil for none.
+func joined(faults []error) error {
+	slices.SortFunc(faults, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
+	return errors.Join(faults...)
+}
+
+// decode reads an object of JSON, and nothing as an empty one.
+func decode(text []byte) (map[string]any, error) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var out any
+	if err := decoder.Decode(&out); err != nil {
+		return nil, fmt.Errorf("values parse: %w", err)
+	}
+	switch v := out.(type) {
+	case nil:
+		return map[string]any{}, nil
+	case map[string]any:
+		return v, nil
+	}
+	return nil, errors.New("values parse: the document is no map of fields, such as settings: {clusterName: prod}")
+}
+
+// merge puts the given values over others, as Helm does.
+func merge(onto, given map[string]any) {
+	for key, value := range given {
+		below, isMap := value.(map[string]any)
+		former, wasMap := onto[key].(map[string]any)
+		switch {
+		case value == nil:
+			delete(onto, key)
+		case isMap && wasMap:
+			merge(former, below)
+		case isMap: // without nulls, which have nothing to take away
+			onto[key] = map[string]any{}
+			merge(onto[key].(map[string]any), below) //nolint:forcetypeassert // made in the line before
+		default:
+			onto[key] = value
+		}
+	}
+}
+
+// check returns what is wrong with a value of the field. at is where the value is.
+func (root Field) check(f Field, value any, at string) []error {
+	wrong := func(format string, args ...any) []error {
+		return []error{fmt.Errorf(cmp.Or(at, "the document")+": "+format, args...)}
+	}
+	if value == nil {
+		if f.Optional || at == "" {
+			return nil
+		}
+		return wrong("is null: leave it out, or give a %s", f.Kind)
+	}
+	switch f.Kind {
+	case Object, Map:
+		given, ok := value.(map[string]any)
+		if !ok {
+			return wrong("%s: must be a map", mustJSON(value))
+		}
+		return root.checkKeys(f, given, at)
+	case List:
+		given, ok := value.([]any)
+		if !ok {
+			return wrong("%s: must be a list", mustJSON(value))
+		}
+		var out []error
+		for i, item := range given {
+			out = append(out, root.check(*f.Items, item, fmt.Sprintf("%s[%d]", at, i))...)
+		}
+		return out
+	default:
+		if complaint := f.complaint(value); complaint != "" {
+			return wrong("%s: %s", mustJSON(value), complaint)
+		}
+		return nil
+	}
+}
+
+func (root Field) checkKeys(f Field, given map[string]any, at string) []error {
+	var out []error
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		path := strings.TrimPrefix(at+"."+key, ".")
+		if f.Kind == Map {
+			if given[key] != nil { // null takes an entry away
+				out = append(out, root.check(*f.Items, given[key], path)...)
+			}
+			continue
+		}
+		i := slices.IndexFunc(f.Fields, func(child Field) bool { return child.Name == key })
+		if i < 0 {
+			out = append(out, fmt.Errorf("%s: no such field: %s", path, root.meant(f, key)))
+			continue
+		}
+		out = append(out, root.check(f.Fields[i], given[key], path)...)
+	}
+	return out
+}
+
+// meant says what may be meant by a name that an object does not have.
+func (root Field) meant(f Field, name string) string {
+	best, least := "", near+1
+	var names []string
+	for _, child := range f.Fields {
+		names = append(names, child.Name)
+		d := levenshtein.Distance(strings.ToLower(child.Name), strings.ToLower(name), nil)
+		if d < least && d < len(name) {
+			best, least = child.Path, d
+		}
+	}
+	root.walk(func(other Field) {
+		if best == "" && strings.EqualFold(other.Name, name) && other.Doc != "" {
+			best = other.Path
+		}
+	})
+	if best == "" {
+		return "there are " + strings.Join(names, ", ")
+	}
+	return "did you mean " + best + "?"
+}
+
+// complaint says what is wrong with a value that is no map and no list; "" if nothing is.
+func (f Field) complaint(value any) string {
+	text, isText := value.(string)
+	number, isNumber := value.(json.Number)
+	whole, err := number.Int64()
+	isWhole := isNumber && err == nil
+	switch f.Kind {
+	case String:
+		switch {
+		case !isText:
+			return "must be text: put it in quotes"
+		case len(f.Choices) > 0 && !slices.Contains(f.Choices, text):
+			return "must be one of " + strings.Join(f.Choices, ", ")
+		}
+	case Boolean:
+		if _, ok := value.(bool); !ok {
+			return "must be true or false"
+		}
+	case Integer, IntOrPercent:
+		digits, percent := strings.CutSuffix(text, "%")
+		switch {
+		case f.Kind == IntOrPercent && percent && digits != "" && strings.Trim(digits, "0123456789") == "":
+		case !isWhole && f.Kind == Integer:
+			return "must be a whole number"
+		case !isWhole:
+			return "must be a whole number such as 1, or a percentage such as 25%"
+		case whole < f.Min:
+			return fmt.Sprintf("must be %d or more", f.Min)
+		}
+	case Quantity:
+		if isNumber {
+			text = number.String()
+		}
+		if _, err := resource.ParseQuantity(text); err != nil {
+			return "must be an amount such as 500m or 1Gi"
+		}
+	case Object, Map, List: // checked by their parts
+	}
+	return ""
+}
+
+// mustJSON encodes what was decoded, or made of plain types.
+func mustJSON(value any) []byte {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return []byte(err.Error()) // cannot happen: there are no channels and functions
+	}
+	return text
+}
