@@ -43,8 +43,10 @@ nodeSelector: {a: b}
 affinity: {podAntiAffinity: {}}
 podDisruptionBudget: {enabled: false}
 definitions: {legacy: true}`, "nodes"},
-		"with a budget": {object{"pod_disruption_budget": object{"min_available": "50%"}, "image": object{"registry": "mirror.example.com"}},
-			"podDisruptionBudget: {minAvailable: 50%}\ncontroller: {image: {repository: mirror.example.com/karpenterd/karpenterd}}", "karpenter"},
+		"with a budget": {
+			object{"pod_disruption_budget": object{"min_available": "50%"}, "image": object{"registry": "mirror.example.com"}},
+			"podDisruptionBudget: {minAvailable: 50%}\ncontroller: {image: {repository: mirror.example.com/karpenterd/karpenterd}}", "karpenter",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v, err := values.Read([]byte(needed), []byte(c.values))

@@ -35,7 +35,14 @@ func fates() map[string]map[string]fate {
 		terraform      = "the daemon of this test is not installed by Terraform; acceptance tests of the provider destroy it, and the state is Terraform's own"
 	)
 	const explains = "TestDaemon/Explain_TheGuidesBlocksReachTheLeader"
+	const manifests = "TestDrift_NodesFollowTheirClassAndTheirPool"
 	return map[string]map[string]fate{
+		"gitops": {
+			"documents": {by: manifests},
+			"apply":     {by: manifests},
+			"helm":      {by: manifests},
+			"end":       {by: manifests},
+		},
 		"disruption": {
 			"ask":                {by: explains},
 			"ask in the pod":     {by: explains},
