@@ -123,41 +123,41 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Fault is a wrong option, with its remedy. Option is the option in words, such as "log level".
-type Fault struct {
+// OptionError is a wrong option, with its remedy. Option is the option in words, such as "log level".
+type OptionError struct {
 	Option string
 	err    error // begins with the option
 }
 
-func (f Fault) Error() string { return "daemon " + f.err.Error() }
+func (e OptionError) Error() string { return "daemon " + e.err.Error() }
 
-func (f Fault) Unwrap() error { return f.err }
+func (e OptionError) Unwrap() error { return e.err }
 
-// Faults are the wrong options that an error of Objects is about; none if it is about none.
-func Faults(err error) []Fault {
+// WrongOptions are the options that an error of Objects is about; none if it is about none.
+func WrongOptions(err error) []OptionError {
 	var joined interface{ Unwrap() []error }
 	if !errors.As(err, &joined) {
 		return nil
 	}
-	var out []Fault
+	var out []OptionError
 	for _, one := range joined.Unwrap() {
-		var f Fault
-		if errors.As(one, &f) {
-			out = append(out, f)
+		var wrong OptionError
+		if errors.As(one, &wrong) {
+			out = append(out, wrong)
 		}
 	}
 	return out
 }
 
-// check returns one line for each wrong option, with its remedy. The lines are Faults.
+// check returns one line for each wrong option, with its remedy. Each line is an OptionError.
 func (o Options) check() error {
 	var faults []error
 	fault := func(option string, format string, args ...any) {
-		faults = append(faults, Fault{option, fmt.Errorf(option+": "+format, args...)})
+		faults = append(faults, OptionError{option, fmt.Errorf(option+": "+format, args...)})
 	}
 	named := func(option string, err error) {
 		if err != nil {
-			faults = append(faults, Fault{option, err})
+			faults = append(faults, OptionError{option, err})
 		}
 	}
 	for option, name := range map[string]string{"namespace": o.Namespace, "name": o.Name, "service account": o.ServiceAccount} {

@@ -23,8 +23,7 @@ func (v Values) Objects(namespace string, release install.Image) ([]*unstructure
 	if err != nil {
 		return nil, err
 	}
-	root := Describe()
-	if err := joined(root.check(root, given, "")); err != nil {
+	if err := check(given); err != nil {
 		return nil, err
 	}
 	image, err := v.Controller.Image.reference(release)
@@ -131,12 +130,12 @@ func fieldOf() map[string]string {
 // inWordsOfValues names the fields that an error about options is about.
 func inWordsOfValues(err error) error {
 	var out []error
-	for _, f := range install.Faults(err) {
-		field := fieldOf()[f.Option]
-		if number, ok := strings.CutPrefix(f.Option, "toleration "); ok {
+	for _, wrong := range install.WrongOptions(err) {
+		field := fieldOf()[wrong.Option]
+		if number, ok := strings.CutPrefix(wrong.Option, "toleration "); ok {
 			field = "tolerations[" + number + "]"
 		}
-		out = append(out, fmt.Errorf("%s: %s", field, strings.TrimPrefix(f.Unwrap().Error(), f.Option+": ")))
+		out = append(out, fmt.Errorf("%s: %s", field, strings.TrimPrefix(wrong.Unwrap().Error(), wrong.Option+": ")))
 	}
 	if len(out) == 0 {
 		return err

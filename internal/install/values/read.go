@@ -25,7 +25,6 @@ func Read(documents ...[]byte) (Values, error) {
 	if err != nil {
 		return Values{}, err
 	}
-	root := Describe()
 	for _, document := range documents {
 		text, err := yaml.YAMLToJSONStrict(document)
 		if err != nil {
@@ -35,7 +34,7 @@ func Read(documents ...[]byte) (Values, error) {
 		if err != nil {
 			return Values{}, err
 		}
-		if err := joined(root.check(root, given, "")); err != nil {
+		if err := check(given); err != nil {
 			return Values{}, err
 		}
 		merge(merged, given)
@@ -47,8 +46,10 @@ func Read(documents ...[]byte) (Values, error) {
 	return v, nil
 }
 
-// joined is one error of all, in the order of their fields; nil for none.
-func joined(faults []error) error {
+// check returns an error with a line for each field that is wrong, in their order.
+func check(given map[string]any) error {
+	root := Describe()
+	faults := checker{root}.check(root, given, "")
 	slices.SortFunc(faults, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
 	return errors.Join(faults...)
 }
@@ -89,8 +90,11 @@ func merge(onto, given map[string]any) {
 	}
 }
 
+// checker compares values with the description of all of them.
+type checker struct{ root Field }
+
 // check returns what is wrong with a value of the field. at is where the value is.
-func (root Field) check(f Field, value any, at string) []error {
+func (c checker) check(f Field, value any, at string) []error {
 	wrong := func(format string, args ...any) []error {
 		return []error{fmt.Errorf(cmp.Or(at, "the document")+": "+format, args...)}
 	}
@@ -98,7 +102,7 @@ func (root Field) check(f Field, value any, at string) []error {
 		if f.Optional || at == "" {
 			return nil
 		}
-		return wrong("is null: leave it out, or give a %s", f.Kind)
+		return wrong("is null: leave it out, or give a value")
 	}
 	switch f.Kind {
 	case Object, Map:
@@ -106,7 +110,7 @@ func (root Field) check(f Field, value any, at string) []error {
 		if !ok {
 			return wrong("%s: must be a map", mustJSON(value))
 		}
-		return root.checkKeys(f, given, at)
+		return c.checkKeys(f, given, at)
 	case List:
 		given, ok := value.([]any)
 		if !ok {
@@ -114,7 +118,7 @@ func (root Field) check(f Field, value any, at string) []error {
 		}
 		var out []error
 		for i, item := range given {
-			out = append(out, root.check(*f.Items, item, fmt.Sprintf("%s[%d]", at, i))...)
+			out = append(out, c.check(*f.Items, item, fmt.Sprintf("%s[%d]", at, i))...)
 		}
 		return out
 	default:
@@ -125,28 +129,28 @@ func (root Field) check(f Field, value any, at string) []error {
 	}
 }
 
-func (root Field) checkKeys(f Field, given map[string]any, at string) []error {
+func (c checker) checkKeys(f Field, given map[string]any, at string) []error {
 	var out []error
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		path := strings.TrimPrefix(at+"."+key, ".")
 		if f.Kind == Map {
 			if given[key] != nil { // null takes an entry away
-				out = append(out, root.check(*f.Items, given[key], path)...)
+				out = append(out, c.check(*f.Items, given[key], path)...)
 			}
 			continue
 		}
 		i := slices.IndexFunc(f.Fields, func(child Field) bool { return child.Name == key })
 		if i < 0 {
-			out = append(out, fmt.Errorf("%s: no such field: %s", path, root.meant(f, key)))
+			out = append(out, fmt.Errorf("%s: no such field: %s", path, c.meant(f, key)))
 			continue
 		}
-		out = append(out, root.check(f.Fields[i], given[key], path)...)
+		out = append(out, c.check(f.Fields[i], given[key], path)...)
 	}
 	return out
 }
 
 // meant says what may be meant by a name that an object does not have.
-func (root Field) meant(f Field, name string) string {
+func (c checker) meant(f Field, name string) string {
 	best, least := "", near+1
 	var names []string
 	for _, child := range f.Fields {
@@ -156,7 +160,7 @@ func (root Field) meant(f Field, name string) string {
 			best, least = child.Path, d
 		}
 	}
-	root.walk(func(other Field) {
+	c.root.walk(func(other Field) {
 		if best == "" && strings.EqualFold(other.Name, name) && other.Doc != "" {
 			best = other.Path
 		}

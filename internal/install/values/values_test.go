@@ -133,7 +133,7 @@ func TestRead_NamesTheFieldAndTheNearestOne(t *testing.T) {
 		"tolerations: [{key: a}, {keys: b}]":                "tolerations[1].keys: no such field: did you mean tolerations[].key?",
 		"replicas: two":                                     `replicas: "two": must be a whole number`,
 		"replicas: 0":                                       "replicas: 0: must be 1 or more",
-		"replicas: null":                                    "replicas: is null: leave it out, or give a integer",
+		"replicas: null":                                    "replicas: is null: leave it out, or give a value",
 		"logLevel: loud":                                    `logLevel: "loud": must be one of trace, debug, info, warn, error`,
 		"settings: {nodeCost: 0.1}":                         "settings.nodeCost: 0.1: must be text: put it in quotes",
 		"podLabels: {a: true}":                              "podLabels.a: true: must be text: put it in quotes",
