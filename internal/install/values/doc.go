@@ -11,6 +11,6 @@
 //   - The namespace is no value: it is that of the release, or the flag --namespace.
 //
 // Invariants: pure. Values are merged as Helm merges them: maps by key, lists as a whole, and null
-// takes a default away. A key or a type that is not described is an error which names the field.
+// takes a default away, and nothing else. A key or a type that is not described is an error which names the field.
 // Ports are TCP; costs are dollars an hour.
 package values

@@ -23,7 +23,7 @@ func (v Values) Objects(namespace string, release install.Image) ([]*unstructure
 	if err != nil {
 		return nil, err
 	}
-	if err := check(given); err != nil {
+	if err := check(given, true); err != nil {
 		return nil, err
 	}
 	image, err := v.Controller.Image.reference(release)

@@ -25,6 +25,7 @@ func Read(documents ...[]byte) (Values, error) {
 	if err != nil {
 		return Values{}, err
 	}
+	all := map[string]any{}
 	for _, document := range documents {
 		text, err := yaml.YAMLToJSONStrict(document)
 		if err != nil {
@@ -34,10 +35,17 @@ func Read(documents ...[]byte) (Values, error) {
 		if err != nil {
 			return Values{}, err
 		}
-		if err := check(given); err != nil {
+		if err := check(given, false); err != nil {
 			return Values{}, err
 		}
-		merge(merged, given)
+		merge(all, given, func(map[string]any, string) bool { return false })
+	}
+	merge(merged, all, func(defaults map[string]any, key string) bool {
+		_, there := defaults[key]
+		return there
+	})
+	if err := check(merged, true); err != nil {
+		return Values{}, err
 	}
 	var v Values
 	if err := json.Unmarshal(mustJSON(merged), &v); err != nil {
@@ -46,10 +54,11 @@ func Read(documents ...[]byte) (Values, error) {
 	return v, nil
 }
 
-// check returns an error with a line for each field that is wrong, in their order.
-func check(given map[string]any) error {
+// check returns an error with a line for each field that is wrong, in their order. merged says that
+// the values are those over the defaults: a null that is left there takes nothing away.
+func check(given map[string]any, merged bool) error {
 	root := Describe()
-	faults := checker{root}.check(root, given, "")
+	faults := checker{root, merged}.check(root, given, "")
 	slices.SortFunc(faults, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
 	return errors.Join(faults...)
 }
@@ -71,19 +80,17 @@ func decode(text []byte) (map[string]any, error) {
 	return nil, errors.New("values parse: the document is no map of fields, such as settings: {clusterName: prod}")
 }
 
-// merge puts the given values over others, as Helm does.
-func merge(onto, given map[string]any) {
+// merge puts the given values over others, as Helm does: maps by key, everything else as a whole.
+// removes says whether null takes a key away; else null stays, as a value over that of an earlier file.
+func merge(onto, given map[string]any, removes func(onto map[string]any, key string) bool) {
 	for key, value := range given {
 		below, isMap := value.(map[string]any)
 		former, wasMap := onto[key].(map[string]any)
 		switch {
-		case value == nil:
+		case value == nil && removes(onto, key):
 			delete(onto, key)
 		case isMap && wasMap:
-			merge(former, below)
-		case isMap: // without nulls, which have nothing to take away
-			onto[key] = map[string]any{}
-			merge(onto[key].(map[string]any), below) //nolint:forcetypeassert // made in the line before
+			merge(former, below, removes)
 		default:
 			onto[key] = value
 		}
@@ -91,7 +98,10 @@ func merge(onto, given map[string]any) {
 }
 
 // checker compares values with the description of all of them.
-type checker struct{ root Field }
+type checker struct {
+	root   Field
+	merged bool
+}
 
 // check returns what is wrong with a value of the field. at is where the value is.
 func (c checker) check(f Field, value any, at string) []error {
@@ -99,7 +109,7 @@ func (c checker) check(f Field, value any, at string) []error {
 		return []error{fmt.Errorf(cmp.Or(at, "the document")+": "+format, args...)}
 	}
 	if value == nil {
-		if f.Optional || at == "" {
+		if f.Optional && f.Doc != "" || at == "" {
 			return nil
 		}
 		return wrong("is null: leave it out, or give a value")
@@ -134,8 +144,11 @@ func (c checker) checkKeys(f Field, given map[string]any, at string) []error {
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		path := strings.TrimPrefix(at+"."+key, ".")
 		if f.Kind == Map {
-			if given[key] != nil { // null takes an entry away
+			switch {
+			case given[key] != nil:
 				out = append(out, c.check(*f.Items, given[key], path)...)
+			case c.merged:
+				out = append(out, fmt.Errorf("%s: is null, and there is no default that null could take away: remove it", path))
 			}
 			continue
 		}

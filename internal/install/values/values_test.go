@@ -104,7 +104,7 @@ func TestValues_SetEveryOption(t *testing.T) {
 }
 
 func TestRead_MergesAsHelmDoes(t *testing.T) {
-	v := read(t, needed+"controller: {resources: {requests: {cpu: 1}, limits: {memory: null}}}", "settings: {region: eu-west-1}\ntolerations: []\nnodeSelector: {a: b}", "nodeSelector: {a: null, c: d}")
+	v := read(t, needed+"controller: {resources: {requests: {cpu: 1}, limits: {memory: null}}}", "settings: {region: eu-west-1}\ntolerations: []\nnodeSelector: {a: b}", "nodeSelector: {c: d}")
 	r := v.Controller.Resources
 	if r.Requests.Cpu().String() != "1" || r.Requests.Memory().String() != "512Mi" || len(r.Limits) != 0 {
 		t.Errorf("resources %v", r)
@@ -112,7 +112,7 @@ func TestRead_MergesAsHelmDoes(t *testing.T) {
 	if v.Settings.ClusterName != "prod" || v.Settings.Region != "eu-west-1" || len(v.Tolerations) != 0 {
 		t.Errorf("settings %v, tolerations %v", v.Settings, v.Tolerations)
 	}
-	if !reflect.DeepEqual(v.NodeSelector, map[string]string{"c": "d"}) {
+	if !reflect.DeepEqual(v.NodeSelector, map[string]string{"a": "b", "c": "d"}) {
 		t.Errorf("node selector %v", v.NodeSelector)
 	}
 	for _, empty := range []string{"", "# nothing", "null"} {
@@ -134,6 +134,11 @@ func TestRead_NamesTheFieldAndTheNearestOne(t *testing.T) {
 		"replicas: two":                                     `replicas: "two": must be a whole number`,
 		"replicas: 0":                                       "replicas: 0: must be 1 or more",
 		"replicas: null":                                    "replicas: is null: leave it out, or give a value",
+		"nodeSelector: {a: null}":                           "nodeSelector.a: is null, and there is no default that null could take away: remove it",
+		"controller: {resources: {limits: {cpu: null}}}":    "controller.resources.limits.cpu: is null, and there is no default",
+		"affinity: {nodeAffinity: null}":                    "affinity.nodeAffinity: is null: leave it out",
+		"tolerations: [{key: null}]":                        "tolerations[0].key: is null: leave it out",
+		"controller: {image: null}":                         "controller.image: is null: leave it out",
 		"logLevel: loud":                                    `logLevel: "loud": must be one of trace, debug, info, warn, error`,
 		"settings: {nodeCost: 0.1}":                         "settings.nodeCost: 0.1: must be text: put it in quotes",
 		"podLabels: {a: true}":                              "podLabels.a: true: must be text: put it in quotes",

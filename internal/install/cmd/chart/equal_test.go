@@ -245,7 +245,8 @@ func TestChart_RefusesWhatTheManifestsRefuse(t *testing.T) {
 	for text, want := range map[string]string{
 		"setings: {}": "setings", "settings: {clustername: a}": "clustername", "controller: {env: []}": "env", "affinity: {nodeAfinity: {}}": "nodeAfinity",
 		"tolerations: [{keys: a}]": "keys", "imagePullSecrets: [a]": "imagePullSecrets", "logLevel: loud": "logLevel", "replicas: 0": "replicas", "replicas: two": "replicas", "replicas: null": "replicas",
-		"settings: null": "settings", "settings: {nodeCost: 0.1}": "nodeCost", "podLabels: {a: true}": "podLabels", "controller: {metrics: {port: 80}}": "port",
+		"settings: null": "settings", "nodeSelector: {a: null}": "nodeSelector", "controller: {resources: {limits: {cpu: null}}}": "limits", "affinity: {nodeAffinity: null}": "nodeAffinity",
+		"tolerations: [{key: null}]": "key", "controller: {image: null}": "image", "settings: {nodeCost: 0.1}": "nodeCost", "podLabels: {a: true}": "podLabels", "controller: {metrics: {port: 80}}": "port",
 		"podDisruptionBudget: {maxUnavailable: 0}": "maxUnavailable", `podDisruptionBudget: {minAvailable: "1"}`: "minAvailable", "podDisruptionBudget: {maxUnavailable: 1, minAvailable: 1}": "podDisruptionBudget",
 		"definitions: {enabled: 1}": "enabled", "settings: {clusterName: \"\"}": "settings.clusterName", "settings: {region: \"\"}": "settings.region", "controller: {image: {tag: \"\"}}": "controller.image",
 	} {
