@@ -47,9 +47,9 @@ func TestDaemon_AnotherRoleReplacesThePods(t *testing.T) {
 	}
 }
 
-// values has a value for each attribute that is carried out in the daemon's pods or objects,
+// everyOption has a value for each attribute that is carried out in the daemon's pods or objects,
 // which is not its default.
-func values() object {
+func everyOption() object {
 	return object{
 		"cluster_name": "other", "cluster_endpoint": "https://10.0.0.1", "queue_name": "events", "region": "eu-west-1", "log_level": "debug",
 		"preference_policy": "Ignore", "min_values_policy": "BestEffort", "node_cost": "0.02", "scheduler_config": "podTopologySpread: {}",
@@ -65,7 +65,7 @@ func values() object {
 
 func TestDaemon_EveryAttributeChangesWhatIsDeployed(t *testing.T) {
 	h, byDefault := newHarness(t), plannedObjects(t, nil)
-	of := values()
+	of := everyOption()
 	for _, a := range h.schema.ResourceSchemas["karpenter_daemon"].Block.Attributes {
 		if a.Computed && !a.Optional || slices.Contains([]string{"wait", "timeouts", "needs", "adopt_definitions"}, a.Name) { // the last says in whose place
 			continue

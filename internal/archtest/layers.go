@@ -44,6 +44,7 @@ func layers() []layer {
 		{name: "family", outside: []string{"github.com/pelletier/go-toml/"}, roots: []string{"internal/family"}, mayImport: []string{"awsspec", "api", "words"}},
 		// Reads user data for tests: product code imports none of it.
 		{name: "familytest", outside: []string{"github.com/pelletier/go-toml/"}, roots: []string{"internal/family/familytest"}},
+		// The manifests, their values (install/values), and the generator of the chart (install/cmd).
 		{name: "install", roots: []string{"internal/install"}, mayImport: []string{"awsspec", "api", "words"}},
 		// Adapters know neither each other nor the engine.
 		{name: "kube", roots: []string{"internal/kube"}, mayImport: []string{"api", "words"}},

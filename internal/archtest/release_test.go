@@ -132,13 +132,19 @@ func extraFileNames(t *testing.T, r release, files []extraFile) string {
 // A release of the provider without the digest would deploy an image that nobody has pushed.
 // The linker ignores a variable that is not there, and GoReleaser fails without the
 // environment's.
-func TestRelease_ProviderPinsTheImageOfTheDaemon(t *testing.T) {
+func TestRelease_ProviderAndManifestsPinTheImageOfTheDaemon(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "main.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if flags := strings.Join(readRelease(t).Builds[0].Ldflags, " "); !strings.Contains(flags, "-X main.imageDigest={{ .Env.IMAGE_DIGEST }}") {
-		t.Errorf("ldflags of the provider %q lack the digest", flags)
+	for _, b := range readRelease(t).Builds { // the daemon's command line writes manifests
+		if flags := strings.Join(b.Ldflags, " "); !strings.Contains(flags, "-X main.imageDigest={{ .Env.IMAGE_DIGEST }}") {
+			t.Errorf("ldflags of the %s %q lack the digest", b.ID, flags)
+		}
+	}
+	daemon, err := os.ReadFile(filepath.Join("..", "..", "daemon", "cmd", "karpenterd", "main.go"))
+	if err != nil || !regexp.MustCompile(`(?m)^(var |\t)imageDigest\s+string`).Match(daemon) {
+		t.Errorf("the daemon has no variable imageDigest (%v)", err)
 	}
 	if !regexp.MustCompile(`(?m)^(var |\t)imageDigest\s+string`).Match(text) || !strings.Contains(string(text), "provider.New(version, imageDigest)") {
 		t.Error("main.go has no variable imageDigest that the provider gets")

@@ -26,6 +26,19 @@ func ReleaseImage(version string) Image {
 	return Image{Registry: DefaultRegistry, Repository: DefaultRepository, Tag: strings.TrimPrefix(version, "v")}
 }
 
+// releaseForm is how the versions of releases look; development versions look otherwise.
+var releaseForm = regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+(-(alpha|beta|rc)[0-9.]*)?$`)
+
+// BuildImage is the image that a build of the product names: that of its digest, where it was
+// made with one, else that of its release. It is not pinned for a build that is no release.
+func BuildImage(version, digest string) Image {
+	image := Image{Registry: DefaultRegistry, Repository: DefaultRepository, Digest: digest}
+	if digest == "" && releaseForm.MatchString(version) {
+		return ReleaseImage(version)
+	}
+	return image
+}
+
 // Pinned tells whether the image has a tag or a digest. Without either, a container
 // runtime takes the tag latest, which is published nowhere.
 func (i Image) Pinned() bool { return i.Tag != "" || i.Digest != "" }

@@ -63,6 +63,14 @@ func CheckNodeCost(text string) error {
 	return err
 }
 
+// CheckRegion returns an error unless the text looks like the name of a region.
+func CheckRegion(text string) error {
+	if !regexp.MustCompile(`^[a-z]{2,}(-[a-z]+)+-[0-9]+$`).MatchString(text) {
+		return fmt.Errorf("%q: must be a region such as us-west-2", text)
+	}
+	return nil
+}
+
 // CheckClusterEndpoint returns an error unless the text is a URL at which nodes can reach the
 // API server.
 func CheckClusterEndpoint(text string) error {
@@ -115,11 +123,42 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// check returns one line for each wrong option, with its remedy.
+// OptionError is a wrong option, with its remedy. Option is the option in words, such as "log level".
+type OptionError struct {
+	Option string
+	err    error // begins with the option
+}
+
+func (e OptionError) Error() string { return "daemon " + e.err.Error() }
+
+func (e OptionError) Unwrap() error { return e.err }
+
+// WrongOptions are the options that an error of Objects is about; none if it is about none.
+func WrongOptions(err error) []OptionError {
+	var joined interface{ Unwrap() []error }
+	if !errors.As(err, &joined) {
+		return nil
+	}
+	var out []OptionError
+	for _, one := range joined.Unwrap() {
+		var wrong OptionError
+		if errors.As(one, &wrong) {
+			out = append(out, wrong)
+		}
+	}
+	return out
+}
+
+// check returns one line for each wrong option, with its remedy. Each line is an OptionError.
 func (o Options) check() error {
 	var faults []error
 	fault := func(option string, format string, args ...any) {
-		faults = append(faults, fmt.Errorf("daemon "+option+": "+format, args...))
+		faults = append(faults, OptionError{option, fmt.Errorf(option+": "+format, args...)})
+	}
+	named := func(option string, err error) {
+		if err != nil {
+			faults = append(faults, OptionError{option, err})
+		}
 	}
 	for option, name := range map[string]string{"namespace": o.Namespace, "name": o.Name, "service account": o.ServiceAccount} {
 		for _, problem := range validation.IsDNS1123Label(name) {
@@ -132,13 +171,11 @@ func (o Options) check() error {
 	if o.Replicas < 1 {
 		fault("replicas", "%d: must be 1 or more", o.Replicas)
 	}
-	if !regexp.MustCompile(`^[a-z]{2,}(-[a-z]+)+-[0-9]+$`).MatchString(o.Region) {
-		fault("region", "%q: must be a region such as us-west-2", o.Region)
+	if err := CheckRegion(o.Region); err != nil {
+		fault("region", "%w", err)
 	}
 	if o.ClusterEndpoint != "" {
-		if err := CheckClusterEndpoint(o.ClusterEndpoint); err != nil {
-			faults = append(faults, fmt.Errorf("daemon %w", err))
-		}
+		named("cluster endpoint", CheckClusterEndpoint(o.ClusterEndpoint))
 	}
 	for _, choice := range []struct {
 		option, value string
@@ -152,22 +189,15 @@ func (o Options) check() error {
 			fault(choice.option, "%q: must be one of %s", choice.value, strings.Join(choice.of, ", "))
 		}
 	}
-	if err := CheckNodeCost(o.NodeCost); err != nil {
-		faults = append(faults, fmt.Errorf("daemon %w", err))
-	}
+	named("node cost", CheckNodeCost(o.NodeCost))
 	o.checkKeys(fault)
 	o.Pods.check(o.Replicas, fault)
-	awsFaults := []error{awsspec.CheckClusterName(o.ClusterName)}
+	named("cluster name", awsspec.CheckClusterName(o.ClusterName))
 	if o.RoleARN != "" {
-		awsFaults = append(awsFaults, awsspec.CheckRoleARN(o.RoleARN))
+		named("role ARN", awsspec.CheckRoleARN(o.RoleARN))
 	}
 	if o.QueueName != "" {
-		awsFaults = append(awsFaults, awsspec.CheckQueueName(o.QueueName))
-	}
-	for _, err := range awsFaults {
-		if err != nil {
-			faults = append(faults, fmt.Errorf("daemon %w", err))
-		}
+		named("queue name", awsspec.CheckQueueName(o.QueueName))
 	}
 	slices.SortFunc(faults, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errors.Join(faults...)

@@ -12,6 +12,8 @@ import (
 	"github.com/agext/levenshtein"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 )
 
 // Exit codes.
@@ -78,6 +80,7 @@ func newRoot(s streams, env func(string) string) *cobra.Command {
 	})
 	root.AddCommand(
 		runCommand(env), explainCommand(env), convertCommand(s), definitionsCommand(s), handbackCommand(s),
+		manifestsCommand(s, install.BuildImage(version, imageDigest)), iamPolicyCommand(s),
 		&cobra.Command{
 			Use: "version", Short: "print the version", Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error {

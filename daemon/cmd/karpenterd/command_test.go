@@ -72,6 +72,8 @@ func TestCommand_EachHasHelpAndExitCodeZero(t *testing.T) {
 		{"convert", "--help"},
 		{"definitions", "--help"},
 		{"handback", "--help"},
+		{"manifests", "--help"},
+		{"iam-policy", "--help"},
 		{"version"},
 		{"--version"},
 		{"completion", "bash"},

@@ -5,7 +5,6 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 )
@@ -32,14 +31,8 @@ func definitions(out io.Writer, older bool) error {
 	if err != nil {
 		return fmt.Errorf("definitions: %w", err)
 	}
-	for _, definition := range all {
-		text, err := yaml.Marshal(definition.Object)
-		if err != nil {
-			return fmt.Errorf("definitions: %s write: %w", definition.GetName(), err)
-		}
-		if _, err := fmt.Fprintf(out, "---\n%s", text); err != nil {
-			return fmt.Errorf("definitions: output write: %w", err)
-		}
+	if err := writeObjects(out, all); err != nil {
+		return fmt.Errorf("definitions: %w", err)
 	}
 	return nil
 }

@@ -11,8 +11,12 @@ import (
 	"syscall"
 )
 
-// version is set when the program is linked.
-var version = "dev"
+// version and imageDigest are set when the program is linked. imageDigest is that of the image of
+// the same release, which the image itself cannot know.
+var (
+	version     = "dev"
+	imageDigest string //nolint:gochecknoglobals // only the linker writes it
+)
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -15,7 +15,8 @@ import (
 
 // TestDrift_NodesFollowTheirClassAndTheirPool edits the class of one pool, and another
 // pool: the node of each is replaced by one that is as they ask for now, and the old one
-// goes. Then nothing drifts any more.
+// goes. Then nothing drifts any more. The daemon is installed without Terraform, and in the end
+// removed with all nodes.
 func TestDrift_NodesFollowTheirClassAndTheirPool(t *testing.T) {
 	d := startDaemonLab(t, lab.Options{})
 	t.Cleanup(func() {
@@ -23,7 +24,7 @@ func TestDrift_NodesFollowTheirClassAndTheirPool(t *testing.T) {
 			t.Log(d.logTail())
 		}
 	})
-	d.installDaemon(t)
+	user := d.installWithoutTerraform(t)
 	one := map[string][]string{instanceType: {"c6i.xlarge"}}
 	byClass, byPool := pool{name: "by-class", class: "edited", requirements: one}, pool{name: "by-pool", requirements: one}
 	d.apply(t, d.nodeClass(byClass.class, nil), d.nodeClass(nodeClassName, nil))
@@ -56,6 +57,7 @@ func TestDrift_NodesFollowTheirClassAndTheirPool(t *testing.T) {
 			t.Errorf("pool %s has had %d instances, want 2", p.name, n)
 		}
 	}
+	user.end(t, byClass, byPool)
 }
 
 // replaced waits until another NodeClaim has the pool's pod, and the old one is gone with

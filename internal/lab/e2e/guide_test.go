@@ -36,7 +36,14 @@ func fates() map[string]map[string]fate {
 	)
 	const tryIt = "TestAccTryIt"
 	const explains = "TestDaemon/Explain_TheGuidesBlocksReachTheLeader"
+	const manifests = "TestDrift_NodesFollowTheirClassAndTheirPool"
 	return map[string]map[string]fate{
+		"gitops": {
+			"documents": {by: manifests},
+			"apply":     {by: manifests},
+			"helm":      {by: manifests},
+			"end":       {by: manifests},
+		},
 		"disruption": {
 			"ask":                {by: explains},
 			"ask in the pod":     {by: explains},

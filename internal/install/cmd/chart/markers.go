@@ -1,0 +1,159 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
+)
+
+// Markers of options. Each occurs where the option does, and nowhere else.
+const (
+	namespace, account, image, cluster, endpoint = "chart-namespace", "chart-account", "chart.example/image:0", "chart-cluster", "https://chart.example"
+	region, queue, cost, scheduler, class        = "xx-chart-1", "chart-queue", "3.14159", "chart-scheduler", "chart-class"
+	level, preference, minValues, pull           = "trace", install.PreferencesIgnore, install.MinValuesBestEffort, string(corev1.PullNever)
+	role                                         = "arn:aws:iam::000000000000:role/chart"
+	key                                          = "chart.example/" // and the name of the value, in maps
+	replicas, metricsPort, healthPort            = 10100, 10101, 10102
+)
+
+// minimal are options with what has no default.
+func minimal() install.Options {
+	return install.Options{Namespace: namespace, ServiceAccount: account, Image: image, ClusterName: cluster, Region: region}
+}
+
+// marked are options with a marker for each that is not replaced by its place in the objects.
+func marked() install.Options {
+	o := minimal()
+	priority := class
+	o.Replicas, o.RoleARN, o.ClusterEndpoint, o.QueueName, o.SchedulerConfig = replicas, role, endpoint, queue, scheduler
+	o.LogLevel, o.PreferencePolicy, o.MinValuesPolicy, o.NodeCost, o.PauseDisruption = level, preference, minValues, cost, true
+	o.Labels, o.Annotations = map[string]string{key + "additionalLabels": "x"}, map[string]string{key + "additionalAnnotations": "x"}
+	o.Pods = install.Pods{
+		Tolerations: []corev1.Toleration{{Key: key + "tolerations", Operator: corev1.TolerationOpExists}}, NodeSelector: map[string]string{key + "nodeSelector": "x"},
+		PriorityClass: &priority, PullPolicy: corev1.PullPolicy(pull), PullSecrets: []string{"chart-secret"}, Environment: map[string]string{"CHART_ENVIRONMENT": "x"},
+		PodLabels: map[string]string{key + "podLabels": "x"}, PodAnnotations: map[string]string{key + "podAnnotations": "x"}, MetricsPort: metricsPort, HealthPort: healthPort,
+	}
+	return o
+}
+
+// expressions has what stands in a template for a marker.
+func expressions() map[string]string {
+	required := func(field, example string) string {
+		return fmt.Sprintf(`required "%s: is required, such as %s" .Values.%s`, field, example, field)
+	}
+	return map[string]string{
+		namespace: ".Release.Namespace", account: ".Values.serviceAccount.name", image: `include "karpenterd.image" .`,
+		cluster: required("settings.clusterName", "prod"), region: required("settings.region", "us-west-2"),
+		endpoint: ".Values.settings.clusterEndpoint", queue: ".Values.settings.interruptionQueue", scheduler: ".Values.settings.schedulerConfig",
+		cost: ".Values.settings.nodeCost", level: ".Values.logLevel", preference: ".Values.settings.preferencePolicy", minValues: ".Values.settings.minValuesPolicy",
+		pull: ".Values.imagePullPolicy", "true": ".Values.settings.pauseDisruption",
+		fmt.Sprint(replicas): ".Values.replicas", fmt.Sprint(metricsPort): ".Values.controller.metrics.port", fmt.Sprint(healthPort): ".Values.controller.healthProbe.port",
+	}
+}
+
+// merged are the values that are merged into maps, the last on top.
+func merged() []string {
+	return []string{"additionalLabels", "podLabels", "additionalAnnotations", "podAnnotations"}
+}
+
+// places has what stands at certain places of the objects, whatever is rendered there.
+func places() map[string]any {
+	const pod = "Deployment.spec.template.spec."
+	return map[string]any{
+		"ServiceAccount.metadata.annotations":     guarded{`include "karpenterd.accountAnnotations" .`, "fromJson . | toYaml"},
+		pod + "affinity":                          block{`include "karpenterd.affinity" .`},
+		pod + "tolerations":                       guarded{".Values.tolerations", "toYaml ."},
+		pod + "nodeSelector":                      guarded{".Values.nodeSelector", "toYaml ."},
+		pod + "imagePullSecrets":                  guarded{".Values.imagePullSecrets", "toYaml ."},
+		pod + "priorityClassName":                 optional{".Values.priorityClassName"},
+		pod + "containers[].resources":            guarded{".Values.controller.resources", "toYaml ."},
+		"PodDisruptionBudget.spec.maxUnavailable": raw(budget),
+		"Deployment.spec.template.metadata.annotations." + install.ChecksumAnnotation: scalar{`include "karpenterd.checksum" .`},
+	}
+}
+
+// budget is the number of the PodDisruptionBudget.
+const budget = `{{- with .Values.podDisruptionBudget }}
+{{- $least := not (kindIs "invalid" .minAvailable) }}
+{{- $most := not (kindIs "invalid" .maxUnavailable) }}
+{{- if and $least $most }}
+{{- fail "podDisruptionBudget: both maxUnavailable and minAvailable are given: keep one" }}
+{{- end }}
+{{- if $least }}
+minAvailable: {{ .minAvailable }}
+{{- else }}
+maxUnavailable: {{ if $most }}{{ .maxUnavailable }}{{ else }}` + install.DefaultMaxUnavailable + `{{ end }}
+{{- end }}
+{{- end }}`
+
+// environment has the condition of each variable that is not always there and has no value of its own.
+func environment() map[string]string {
+	return map[string]string{install.EnvMemoryLimit: `dig "limits" "memory" "" .Values.controller.resources`}
+}
+
+// objects writes the templates of all objects but the definitions and the namespace, which is the release's.
+func objects(files map[string]string) error {
+	all, err := rendered(marked())
+	if err != nil {
+		return err
+	}
+	plain, err := rendered(minimal())
+	if err != nil {
+		return err
+	}
+	g := generator{expressions: expressions(), places: places(), always: names(plain)}
+	for _, o := range all {
+		if o.GetKind() == "Namespace" {
+			continue
+		}
+		text, err := g.template(o)
+		if err != nil {
+			return fmt.Errorf("template of %s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+		if o.GetKind() == "PodDisruptionBudget" {
+			text = "{{- if .Values.podDisruptionBudget.enabled }}\n" + text + "{{- end }}\n"
+		}
+		file := "templates/" + strings.ToLower(o.GetKind()) + ".yaml"
+		if strings.Contains(o.GetKind(), "Role") {
+			file = "templates/rbac.yaml"
+		}
+		if before, there := files[file]; there {
+			files[file] = before + "---\n" + text
+			continue
+		}
+		files[file] = "{{- /* " + generated + " */}}\n" + text
+	}
+	return g.unused()
+}
+
+// rendered are the objects of the options without the definitions.
+func rendered(o install.Options) ([]*unstructured.Unstructured, error) {
+	all, err := install.Objects(o)
+	if err != nil {
+		return nil, fmt.Errorf("objects render: %w", err)
+	}
+	return slices.DeleteFunc(all, func(o *unstructured.Unstructured) bool { return o.GetKind() == "CustomResourceDefinition" }), nil
+}
+
+// names are those of the environment variables that are always there.
+func names(all []*unstructured.Unstructured) map[string]bool {
+	out := map[string]bool{}
+	containers, _, _ := unstructured.NestedSlice(all[len(all)-1].Object, append(podSpec(), "containers")...)
+	for _, c := range containers {
+		container, _ := c.(map[string]any)
+		list, _ := container["env"].([]any)
+		for _, e := range list {
+			entry, _ := e.(map[string]any)
+			variable, _ := entry["name"].(string)
+			out[variable] = true
+		}
+	}
+	maps.DeleteFunc(out, func(name string, _ bool) bool { return environment()[name] != "" })
+	return out
+}
