@@ -45,8 +45,9 @@ func chartNameOf(text []byte) (string, error) {
 	return chart.Name, nil
 }
 
-// packChart packages the chart, if there is one, with the version of the release.
-func packChart(ctx context.Context, root, version string) error {
+// packChart writes the chart with the version of the release and the digest of its image, and
+// packages it. Where the source has no chart, nothing is packaged.
+func packChart(ctx context.Context, root, version, digest string) error {
 	folder := filepath.Join(root, chartFolder)
 	if err := os.RemoveAll(folder); err != nil {
 		return fmt.Errorf("chart folder clear: %w", err)
@@ -59,10 +60,16 @@ func packChart(ctx context.Context, root, version string) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, found[toolchain.Helm].Path, "package", chartSource, "--version", version, "--app-version", version, "--destination", chartFolder)
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("chart package: %w: %s", err, out)
+	written := chartFolder + "/" + name
+	for _, args := range [][]string{
+		{"go", "run", "./internal/install/cmd/chart", "-version", version, "-digest", digest, "-out", written},
+		{found[toolchain.Helm].Path, "package", written, "--destination", chartFolder},
+	} {
+		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+		cmd.Dir = root
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("chart package: %w: %s", err, out)
+		}
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func checks() []check {
 		{"the statement of provenance is about the files of the checksums", made.checkProvenance},
 		{"the registry's manifest says protocol 6.0", made.checkManifest},
 		{"krew finds the command line for each platform", made.checkKrew},
-		{"the chart has the version, where there is a chart", made.checkChart},
+		{"the chart has the version and names the image, where there is a chart", made.checkChart},
 		{"what is released beside GoReleaser's own files is there", made.checkExtraFiles},
 	}
 }

@@ -204,5 +204,8 @@ func (m made) checkChart() faults {
 	if err := yaml.Unmarshal(entries[at].content, &chart); err != nil || chart.Version != m.version || chart.AppVersion != m.version {
 		found.add(file, "has version %q and appVersion %q (%v), want %s", chart.Version, chart.AppVersion, err, m.version)
 	}
+	if !slices.ContainsFunc(entries, func(e entry) bool { return bytes.Contains(e.content, []byte("@"+m.digest)) }) {
+		found.add(file, "does not name the image %s", m.digest)
+	}
 	return found
 }

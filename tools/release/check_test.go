@@ -105,14 +105,15 @@ func TestChecks_FindEachFault(t *testing.T) {
 		"a plugin without a platform":     {after: edit(krewFile, "arch: amd64", "arch: arm64"), want: krewFile + ": lacks linux/amd64"},
 		"a plugin for too much":           {after: edit(krewFile, "arch: amd64", "arch: arm64"), want: "has linux/arm64, which it must not have"},
 		"no plugin":                       {after: gone(krewFile), want: krewFile + ": open"},
-		"a chart that nobody packaged":    {before: chart(""), want: "karpenterd-1.2.3.tgz: archive read"},
-		"a chart of another version":      {before: chart("version: 1.2.2\nappVersion: 1.2.3\n"), want: `has version "1.2.2" and appVersion "1.2.3"`},
-		"a chart for another version":     {before: chart("version: 1.2.3\nappVersion: 1.2.2\n"), want: `has version "1.2.3" and appVersion "1.2.2"`},
+		"a chart that nobody packaged":    {before: chart("", ""), want: "karpenterd-1.2.3.tgz: archive read"},
+		"a chart of another version":      {before: chart("version: 1.2.2\nappVersion: 1.2.3\n", testDigest), want: `has version "1.2.2" and appVersion "1.2.3"`},
+		"a chart for another version":     {before: chart("version: 1.2.3\nappVersion: 1.2.2\n", testDigest), want: `has version "1.2.3" and appVersion "1.2.2"`},
+		"a chart without an image":        {before: chart("version: 1.2.3\nappVersion: 1.2.3\n", ""), want: "does not name the image " + testDigest},
 		"an extra file that is not there": {
 			after: func(_ *testing.T, f *fixture) { f.config.Release.ExtraFiles[0].Glob = "gone.json" },
 			want:  ".goreleaser.yml: gone.json names 0 files",
 		},
-		"a chart that is not released": {before: chart("version: 1.2.3\nappVersion: 1.2.3\n"), after: gone("../" + chartFolder + "/karpenterd-1.2.3.tgz"), want: "bin/chart/*.tgz names 0 files"},
+		"a chart that is not released": {before: chart("version: 1.2.3\nappVersion: 1.2.3\n", testDigest), after: gone("../" + chartFolder + "/karpenterd-1.2.3.tgz"), want: "bin/chart/*.tgz names 0 files"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
@@ -131,7 +132,7 @@ func TestChecks_FindEachFault(t *testing.T) {
 // A chart that is packaged as it must be is no fault, and belongs to the checksums.
 func TestChecks_TakeAChart(t *testing.T) {
 	f := newFixture(t)
-	chart("version: 1.2.3\nappVersion: 1.2.3\n")(t, f)
+	chart("version: 1.2.3\nappVersion: 1.2.3\n", testDigest)(t, f)
 	f.pack(t)
 	f.sum(t)
 	f.finish(t)
@@ -224,8 +225,9 @@ func manifest(text string) func(*testing.T, *fixture) {
 	}
 }
 
-// chart gives the source a chart, and its package these lines; none: there is no package.
-func chart(lines string) func(*testing.T, *fixture) {
+// chart gives the source a chart, and its package these lines and the digest of an image, if any;
+// without lines there is no package.
+func chart(lines, image string) func(*testing.T, *fixture) {
 	return func(t *testing.T, f *fixture) {
 		t.Helper()
 		must(t, os.MkdirAll(filepath.Join(f.root, chartSource), 0o700))
@@ -234,7 +236,11 @@ func chart(lines string) func(*testing.T, *fixture) {
 		if lines == "" {
 			return
 		}
-		text := writeTar(t, []entry{{name: "karpenterd/Chart.yaml", mode: 0o644, modified: testTime, content: []byte("name: karpenterd\n" + lines)}})
+		entries := []entry{{name: "karpenterd/Chart.yaml", mode: 0o644, modified: testTime, content: []byte("name: karpenterd\n" + lines)}}
+		if image != "" {
+			entries = append(entries, entry{name: "karpenterd/templates/_helpers.tpl", mode: 0o644, modified: testTime, content: []byte("@" + image)})
+		}
+		text := writeTar(t, entries)
 		f.put(t, filepath.Join(f.root, chartFolder, "karpenterd-1.2.3.tgz"), string(text))
 	}
 }

@@ -51,8 +51,9 @@ func run(ctx context.Context, name string, args []string) error {
 		return p.write(*sums, *out)
 	case "chart":
 		version := flags.String("version", "", "version of the release")
+		digest := flags.String("image", "", "digest of the daemon's image")
 		_ = flags.Parse(args[1:])
-		return packChart(ctx, ".", *version)
+		return packChart(ctx, ".", *version, *digest)
 	case "rehearse":
 		targets := flags.String("targets", "", "platforms such as linux/amd64, separated by blanks; empty: all")
 		_ = flags.Parse(args[1:])

@@ -106,12 +106,12 @@ func TestProvenance_IsOfSomething(t *testing.T) {
 // A source without a chart is released without one; a chart without a name is not passed over.
 func TestChart_IsThereOrNot(t *testing.T) {
 	root := t.TempDir()
-	if err := packChart(t.Context(), root, testVersion); err != nil {
+	if err := packChart(t.Context(), root, testVersion, testDigest); err != nil {
 		t.Errorf("without a chart: %v", err)
 	}
 	must(t, os.MkdirAll(filepath.Join(root, chartSource), 0o700))
 	must(t, os.WriteFile(filepath.Join(root, chartSource, "Chart.yaml"), []byte("version: 1.0.0\n"), 0o600))
-	if err := packChart(t.Context(), root, testVersion); err == nil || !strings.Contains(err.Error(), "has no name") {
+	if err := packChart(t.Context(), root, testVersion, testDigest); err == nil || !strings.Contains(err.Error(), "has no name") {
 		t.Errorf("a chart without a name: %v", err)
 	}
 }
