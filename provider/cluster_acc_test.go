@@ -297,6 +297,7 @@ func (l *theLab) nothingRuns() error {
 	return nil
 }
 
+// TestAccQuickstart applies the quick start, with the node pool of README's first page in it.
 func TestAccQuickstart(t *testing.T) {
 	for _, cli := range clis(t) {
 		t.Run(cli.name, func(t *testing.T) {
@@ -308,10 +309,23 @@ func TestAccQuickstart(t *testing.T) {
 				_, err := l.get("apiextensions.k8s.io", "CustomResourceDefinition", "", "nodepools.karpenter.sh")
 				return gone("definition", err, notInCluster)
 			},
-				resource.TestStep{Config: quickstart(t), ConfigVariables: variables},
+				resource.TestStep{Config: quickstart(t) + firstPage(t), ConfigVariables: variables},
 			)
 		})
 	}
+}
+
+// firstPage is the configuration that README shows first.
+func firstPage(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../README.md")
+	must(t, err)
+	_, rest, found := strings.Cut(string(text), "```terraform\n")
+	block, _, ended := strings.Cut(rest, "```")
+	if !found || !ended || !strings.Contains(block, "resource \"karpenter_node_pool\"") {
+		t.Fatalf("README shows no node pool: %q", block)
+	}
+	return block
 }
 
 // TestAccKubernetesAccess reaches the cluster by address and credentials.

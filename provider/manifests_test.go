@@ -106,7 +106,7 @@ func TestResources_MakeTheDocumentsOfIAMPolicy(t *testing.T) {
 	if err := json.Unmarshal([]byte(document[awsspec.EventRulesDocument]), &rules); err != nil {
 		t.Fatal(err)
 	}
-	patterns := texts(t, queue, "rules")
+	patterns := textMap(t, queue, "rules")
 	for _, r := range rules {
 		if !aws.SameJSON(patterns[r.Name], string(r.Pattern)) {
 			t.Errorf("rule %s is %s, and the provider makes %s", r.Name, r.Pattern, patterns[r.Name])
@@ -132,7 +132,7 @@ func TestResources_MakeTheDocumentsOfIAMPolicy(t *testing.T) {
 	config := object{"cluster_name": testCluster, "node_role_arn": testNodeRole, "queue_arn": queue.text("arn")}
 	controller := made("karpenter_controller_role", config)
 	same(awsspec.IRSATrustDocument, controller.text("trust_policy"))
-	policies := texts(t, controller, "policies")
+	policies := textMap(t, controller, "policies")
 	for _, p := range awsspec.ControllerPolicies(awsspec.ControllerPolicyInput{Region: testRegion, Cluster: testCluster, QueueARN: "any"}) {
 		same(awsspec.ControllerDocument+p.Kind, policies[p.Name])
 		delete(policies, p.Name)
@@ -148,8 +148,8 @@ func TestResources_MakeTheDocumentsOfIAMPolicy(t *testing.T) {
 	}
 }
 
-// texts is an attribute that is a map of texts.
-func texts(t *testing.T, i *instance, attribute string) map[string]string {
+// textMap is an attribute that is a map of texts.
+func textMap(t *testing.T, i *instance, attribute string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	for name, value := range attributes(t, attributeOf(t, i.state, attribute)) {
