@@ -1,7 +1,6 @@
 package values
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -143,27 +142,29 @@ func Table() (string, error) {
 	}
 	var out strings.Builder
 	out.WriteString("| value | default | what it is |\n|---|---|---|\n")
-	var rows func(fields []Field, values map[string]any)
-	rows = func(fields []Field, values map[string]any) {
+	var rows func(fields []Field, values map[string]any, about string)
+	rows = func(fields []Field, values map[string]any, about string) {
 		for _, f := range fields {
 			below, isMap := values[f.Name].(map[string]any)
 			if isMap && f.Kind == Object {
-				rows(f.Fields, below)
+				about := ""
+				if len(f.Fields) == 1 { // which says no more than the group
+					about = f.Doc + " "
+				}
+				rows(f.Fields, below, about)
 				continue
 			}
-			doc := f.Doc
+			doc := about + f.Doc
 			if len(f.Choices) > 0 {
 				doc += " One of `" + strings.Join(f.Choices, "`, `") + "`."
 			}
-			usual := cmp.Or(string(mustJSON(values[f.Name])), "")
-			if values[f.Name] == nil {
-				usual = ""
-			} else {
-				usual = "`" + usual + "`"
+			usual := ""
+			if values[f.Name] != nil {
+				usual = "`" + string(mustJSON(values[f.Name])) + "`"
 			}
 			fmt.Fprintf(&out, "| `%s` | %s | %s |\n", f.Path, usual, strings.ReplaceAll(doc, "|", "\\|"))
 		}
 	}
-	rows(Describe().Fields, defaults)
+	rows(Describe().Fields, defaults, "")
 	return out.String(), nil
 }

@@ -80,9 +80,13 @@ func (u withoutTerraform) writeValues(t *testing.T) {
 	}
 }
 
-// end removes the daemon and the nodes of the pools, and checks that nothing is left.
+// end finds that nothing of the manifests has changed while the daemon worked, removes the daemon and the
+// nodes of the pools, and checks that nothing is left.
 func (u withoutTerraform) end(t *testing.T, pools ...pool) {
 	t.Helper()
+	if changed := u.guide.run(t, "compare"); changed != "" {
+		t.Errorf("an apply would change\n%s", changed)
+	}
 	u.guide.run(t, "end")
 	for _, p := range pools {
 		eventually(t, patience, func() error {

@@ -41,6 +41,7 @@ func fates() map[string]map[string]fate {
 		"gitops": {
 			"documents": {by: manifests},
 			"apply":     {by: manifests},
+			"compare":   {by: manifests},
 			"helm":      {by: manifests},
 			"end":       {by: manifests},
 		},

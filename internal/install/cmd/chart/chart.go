@@ -42,7 +42,7 @@ func chart(version, digest string) (map[string]string, error) {
 		return nil, err
 	}
 	files["values.schema.json"], files["values.yaml"] = string(schema), "# "+generated+"\n\n"+string(defaults)
-	files["README.md"] = "<!-- " + generated + " -->\n# karpenterd\n\n" + description + ".\n\nThe guide [Without Terraform](../../docs/guides/gitops.md) says how to use the chart.\n\n" + table
+	files["README.md"] = "<!-- " + generated + " -->\n# karpenterd\n\n" + description + ".\n\nThe guide [Without Terraform](" + home + "/blob/main/docs/guides/gitops.md) says how to use the chart.\n\n" + table
 	if files["templates/_helpers.tpl"], err = helperText(version, digest); err != nil {
 		return nil, err
 	}
@@ -52,11 +52,14 @@ func chart(version, digest string) (map[string]string, error) {
 	return files, objects(files)
 }
 
+// home is where the source is; a packaged chart has no other files of it.
+const home = "https://github.com/karpenterd/terraform-provider-karpenter"
+
 const description = "The daemon of terraform-provider-karpenter: nodes for Amazon EKS, just in time"
 
 func about(version string) string {
-	return fmt.Sprintf("# %s\napiVersion: v2\nname: %s\ndescription: %q\ntype: application\nversion: %s\nappVersion: %q\nkubeVersion: \">=1.%d.0-0 <1.%d.0-0\"\nhome: https://github.com/karpenterd/terraform-provider-karpenter\n",
-		generated, name, description, version, version, install.MinKubernetesMinor, install.MaxKubernetesMinor+1)
+	return fmt.Sprintf("# %s\napiVersion: v2\nname: %s\ndescription: %q\ntype: application\nversion: %s\nappVersion: %q\nkubeVersion: \">=1.%d.0-0 <1.%d.0-0\"\nhome: %s\n",
+		generated, name, description, version, version, install.MinKubernetesMinor, install.MaxKubernetesMinor+1, home)
 }
 
 // helperText fills in what install says.
