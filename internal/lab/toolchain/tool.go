@@ -127,8 +127,8 @@ func specs() map[Tool]spec {
 			module: "peer", pkg: "github.com/aws/karpenter-provider-aws/cmd/controller", source: "github.com/aws/karpenter-provider-aws", file: "karpenter-aws",
 		},
 		Ko:            {module: "image", pkg: "github.com/google/ko", source: "github.com/google/ko"},
-		Goreleaser:    {module: "release", pkg: "github.com/goreleaser/goreleaser/v2", source: "github.com/goreleaser/goreleaser/v2"},
-		KrewValidator: {module: "release", pkg: "sigs.k8s.io/krew/cmd/validate-krew-manifest", source: "sigs.k8s.io/krew"},
+		Goreleaser:    {module: "goreleaser", pkg: "github.com/goreleaser/goreleaser/v2", source: "github.com/goreleaser/goreleaser/v2"},
+		KrewValidator: {module: "goreleaser", pkg: "sigs.k8s.io/krew/cmd/validate-krew-manifest", source: "sigs.k8s.io/krew"},
 		GolangciLint:  dev("github.com/golangci/golangci-lint/v2/cmd/golangci-lint", "github.com/golangci/golangci-lint/v2"),
 		Tfplugindocs:  dev("github.com/hashicorp/terraform-plugin-docs/cmd/tfplugindocs", "github.com/hashicorp/terraform-plugin-docs"),
 		ControllerGen: dev("sigs.k8s.io/controller-tools/cmd/controller-gen", "sigs.k8s.io/controller-tools"),
@@ -173,7 +173,7 @@ func ldflags(module string, versions map[string]string) string {
 		return noDebugData + " -X github.com/opentofu/opentofu/version.dev=no"
 	case "peer":
 		return noDebugData + " -X sigs.k8s.io/karpenter/pkg/operator.Version=" + strings.TrimPrefix(versions["github.com/aws/karpenter-provider-aws"], "v")
-	case "image", "release":
+	case "image", "goreleaser":
 		return noDebugData
 	case "dev":
 		// golangci-lint needs no flag: it reads the module version of the build.
