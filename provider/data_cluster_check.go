@@ -71,7 +71,7 @@ func (d *clusterData) check(ctx context.Context, client *aws.Clients, m *cluster
 			fmt.Sprintf("no managed node group has nodes, and what else may run the daemon could not be asked: %v", err), "The daemon needs nodes that belong to no node pool. Without them it does not start.")
 	case !has:
 		missing(diags, *m, "There are no nodes for the daemon", s.noRoom(),
-			"Give a managed node group nodes (aws eks update-nodegroup-config --scaling-config desiredSize=2), or add one, or a Fargate profile for the namespace of the daemon. "+sameApply)
+			"Give a managed node group nodes (aws eks update-nodegroup-config --cluster-name "+s.cluster.Name+" --nodegroup-name GROUP --scaling-config desiredSize=2), or add one, or a Fargate profile for the namespace of the daemon. "+sameApply)
 	}
 	d.tell(*m, s, in, diags)
 }
