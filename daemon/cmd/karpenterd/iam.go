@@ -71,7 +71,7 @@ func aboutDocuments() string {
 	var out strings.Builder
 	out.WriteString("Documents:\n")
 	for _, d := range allDocuments() {
-		fmt.Fprintf(&out, "  %-30s%s\n", d.Name, d.About)
+		fmt.Fprintf(&out, "  %-32s%s\n", d.Name, d.About)
 	}
 	return strings.TrimSpace(out.String())
 }

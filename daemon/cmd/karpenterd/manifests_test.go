@@ -112,6 +112,7 @@ func TestManifests_SayWhatIsWrongByFieldAndFlag(t *testing.T) {
 		{[]string{"--region=us-west-2", "--image=a.b/c:1"}, `settings.clusterName (--cluster-name): cluster name "": has 0 characters`, exitUsage},
 		{[]string{"--cluster-name=a", "--image=a.b/c:1"}, `settings.region (--region): "": must be a region such as us-west-2`, exitUsage},
 		{[]string{"--cluster-name=a", "--region=us-west-2"}, "controller.image (--image): no image to deploy: this build is no release", exitUsage},
+		{nil, "settings.clusterName (--cluster-name): cluster name \"\": has 0 characters and must have 1 to 100\nsettings.region (--region): ", exitUsage},
 		{[]string{"--cluster-name=a", "--region=us-west-2", "--image=a.b/c:1", "--replicas=0"}, "replicas: 0: must be 1 or more", exitUsage},
 		{[]string{"--cluster-name=a", "--region=us-west-2", "--image=a.b/c:1", "-n", "A B"}, `namespace: "A B": a lowercase`, exitUsage},
 		{[]string{"--role-arn=x", "--cluster-name=a", "--region=us-west-2", "--image=a.b/c:1"}, `serviceAccount.roleARN (--role-arn): role ARN "x"`, exitUsage},

@@ -26,15 +26,15 @@ func (v Values) Objects(namespace string, release install.Image) ([]*unstructure
 	if err := check(given, true); err != nil {
 		return nil, err
 	}
-	image, err := v.Controller.Image.reference(release)
-	if err != nil {
-		return nil, err
-	}
 	options := v.options(namespace)
+	image, imageErr := v.Controller.Image.reference(release)
 	options.Image = image
+	if imageErr != nil {
+		options.Image = v.Controller.Image.Repository // the image is reported, and nothing deployed
+	}
 	objects, err := install.Objects(options)
-	if err != nil {
-		return nil, inWordsOfValues(err)
+	if err = errors.Join(imageErr, inWordsOfValues(err)); err != nil {
+		return nil, err
 	}
 	if !v.Definitions.Enabled {
 		objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "CustomResourceDefinition" })
@@ -127,8 +127,11 @@ func fieldOf() map[string]string {
 	}
 }
 
-// inWordsOfValues names the fields that an error about options is about.
+// inWordsOfValues names the fields that an error about options is about; nil for none.
 func inWordsOfValues(err error) error {
+	if err == nil {
+		return nil
+	}
 	var out []error
 	for _, wrong := range install.WrongOptions(err) {
 		field := fieldOf()[wrong.Option]
