@@ -81,7 +81,7 @@ func brokenKubeletEndsADrain(t *testing.T, d *daemonLab, name string, broken fun
 		return nil
 	})
 	d.running(t, p, 2)
-	eventually(t, 2*patience, func() error {
+	eventually(t, 4*patience, func() error { // the drain gives each pod more than a minute to end
 		select {
 		case <-ended:
 			return nil

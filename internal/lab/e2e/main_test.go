@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 // machine with few processors, unless the command line says otherwise.
 func runTests(m *testing.M) int {
 	flag.Parse()
-	parallel := max(8, runtime.GOMAXPROCS(0))
+	parallel := max(6, runtime.GOMAXPROCS(0))
 	flag.Visit(func(f *flag.Flag) {
 		if f.Name == "test.parallel" {
 			parallel = 0
