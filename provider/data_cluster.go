@@ -128,14 +128,15 @@ func (d *clusterData) read(ctx context.Context, m *clusterDataModel, diags *diag
 	if err != nil {
 		return err
 	}
-	public, err := client.PublicSubnets(ctx, found.VPCID, found.SubnetIDs)
+	subnets := subnetsOfNodes(found, groups)
+	public, err := client.PublicSubnets(ctx, found.VPCID, subnets)
 	if err != nil {
 		return err
 	}
-	m.setSubnets(found.SubnetIDs, public)
+	m.setSubnets(subnets, public)
 	m.OIDCProviderARN, m.Addons = stringOrNull(provider.arn), setValue(addons)
 	m.setNodeGroups(groups)
-	d.check(ctx, client, m, surroundings{cluster: found, provider: provider, addons: addons, groups: groups, public: public}, diags)
+	d.check(ctx, client, m, surroundings{cluster: found, provider: provider, addons: addons, groups: groups, subnets: subnets, public: public}, diags)
 	return nil
 }
 
@@ -175,6 +176,21 @@ func (m *clusterDataModel) set(c aws.Cluster) {
 	if c.SecurityGroupID != "" {
 		m.SecurityGroupIDs = setValue([]string{c.SecurityGroupID})
 	}
+}
+
+// subnetsOfNodes are the subnets in which the node groups have nodes, as nodes join from there.
+// Those of the cluster itself may be meant for the control plane alone, without a way out; they count
+// where there is no node group.
+func subnetsOfNodes(c aws.Cluster, groups []aws.NodeGroup) []string {
+	var ids []string
+	for _, g := range groups {
+		ids = append(ids, g.SubnetIDs...)
+	}
+	if len(ids) == 0 {
+		return c.SubnetIDs
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 // setSubnets takes the private subnets, or all if there is none.

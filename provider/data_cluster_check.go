@@ -28,7 +28,8 @@ type surroundings struct {
 	provider registered
 	addons   []string
 	groups   []aws.NodeGroup
-	public   []string // subnets of the cluster
+	subnets  []string // in which nodes may be
+	public   []string // of these
 }
 
 // lacks adds an error: the cluster, what is missing, and the remedy.
@@ -81,9 +82,9 @@ func (d *clusterData) tell(m clusterDataModel, s surroundings, in inside, diags 
 	if err := install.CheckKubernetesVersion(s.cluster.Version); err != nil {
 		d.warn(diags, m, "The daemon does not support the Kubernetes version", err.Error(), "karpenter_daemon refuses the cluster.")
 	}
-	if len(s.public) > 0 && len(s.public) == len(s.cluster.SubnetIDs) {
-		d.warn(diags, m, "All subnets of the cluster are public", fmt.Sprintf("each of %s has a route to an internet gateway. subnet_ids has them all, so that nodes of node pools are in public subnets", strings.Join(s.public, ", ")),
-			"For nodes in private subnets, name subnets in karpenter_discovery_tags that the cluster was not created with. In a public subnet a node needs a public address, or VPC endpoints, to join the cluster.")
+	if len(s.public) > 0 && len(s.public) == len(s.subnets) {
+		d.warn(diags, m, "All subnets for nodes are public", fmt.Sprintf("each of %s has a route to an internet gateway. subnet_ids has them all, so that nodes of node pools are in public subnets", strings.Join(s.public, ", ")),
+			"For nodes in private subnets, name other subnets in karpenter_discovery_tags. In a public subnet a node needs a public address, or VPC endpoints, to join the cluster.")
 	}
 	if len(in.karpenter) > 0 {
 		d.warn(diags, m, "Karpenter is installed in the cluster", fmt.Sprintf("the cluster has %s. Karpenter and karpenterd have the same definitions, and both would launch nodes for the same pods", strings.Join(in.karpenter, " and ")),

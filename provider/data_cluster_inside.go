@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
@@ -58,6 +59,9 @@ func (c *cluster) controllers(ctx context.Context) (inside, error) {
 			in.daemon = true
 			continue
 		}
+		if replicas, set, _ := unstructured.NestedInt64(found.Object, "spec", "replicas"); set && replicas == 0 {
+			continue // it is kept for the way back, and launches nothing
+		}
 		in.karpenter = append(in.karpenter, "the Deployment "+found.GetNamespace()+"/"+found.GetName())
 	}
 	held, err := c.heldLeases(ctx)
@@ -78,7 +82,7 @@ func (in inside) hasOtherNodes(ctx context.Context) bool {
 		return false
 	}
 	list, err := in.cluster.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}).List(ctx, metav1.ListOptions{
-		LabelSelector: "!" + v1.LabelNodePool + ",!karpenter.sh/provisioner-name", Limit: 1,
+		LabelSelector: "kubernetes.io/os=linux,!" + v1.LabelNodePool + ",!karpenter.sh/provisioner-name", Limit: 1,
 	})
 	return err == nil && len(list.Items) > 0
 }

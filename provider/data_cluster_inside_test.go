@@ -35,12 +35,15 @@ func lease(holder string, renewed time.Time) object {
 
 func TestClusterData_KarpenterInTheClusterIsFound(t *testing.T) {
 	const karpenterPath = "/apis/apps/v1/namespaces/karpenter/deployments/karpenter"
+	stopped := deployment("karpenter") // as it is kept for the way back
+	stopped["spec"] = object{"replicas": 0}
 	for name, test := range map[string]struct {
 		objects map[string]object
 		sign    string // empty: it is not there
 	}{
 		"nothing":           {nil, ""},
 		"its Deployment":    {map[string]object{karpenterPath: deployment("karpenter")}, "the Deployment karpenter/karpenter"},
+		"it is stopped":     {map[string]object{karpenterPath: stopped}, ""},
 		"its Lease":         {map[string]object{leasePath: lease("karpenter-7c9d_1", time.Now())}, "the Lease karpenter/karpenter-leader-election, held by karpenter-7c9d_1"},
 		"a Lease it left":   {map[string]object{leasePath: lease("karpenter-7c9d_1", time.Now().AddDate(0, 0, -1))}, ""},
 		"our daemon":        {map[string]object{deploymentPath: deployment("karpenterd"), leasePath: lease("karpenterd-5f-1", time.Now())}, ""},
@@ -93,14 +96,15 @@ func TestClusterData_TheKubernetesAPIKnowsWhatAWSDoesNot(t *testing.T) {
 	node := func(name string, labels object) {
 		putObject(api, "/api/v1/nodes/"+name, object{"apiVersion": "v1", "kind": "Node", "metadata": object{"name": name, "labels": labels}})
 	}
-	node("of-a-pool", object{"karpenter.sh/nodepool": "default"})
+	node("of-a-pool", object{"kubernetes.io/os": "linux", "karpenter.sh/nodepool": "default"})
+	node("of-windows", object{"kubernetes.io/os": "windows"})
 	putObject(api, "/apis/apps/v1/namespaces/kube-system/daemonsets/eks-pod-identity-agent", object{"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": object{"name": "eks-pod-identity-agent"}})
 	got, diags := c.lookInside(t, object{"host": api.URL, "token": "t"})
 	wantError(t, diags, "no nodes for the daemon")
 	if got != nil && got["identity"] != "pod_identity" {
 		t.Errorf("identity is %v", got["identity"])
 	}
-	node("hybrid", object{})
+	node("hybrid", object{"kubernetes.io/os": "linux"})
 	got, diags = c.lookInside(t, object{"host": api.URL, "token": "t"})
 	onlyWarning(t, diags)
 	if got["identity"] != "pod_identity" {

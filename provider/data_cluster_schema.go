@@ -33,8 +33,8 @@ func (clusterSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 			"certificate_authority_data": text("Certificate authority of the API server: PEM in base64, as EKS gives it. `base64decode` makes the PEM of it, which `cluster_ca_certificate` of a provider takes."),
 			"version":                    text("Kubernetes version, such as `1.33`. A version that the daemon does not support is a warning."),
 			"vpc_id":                     text("Id of the VPC."),
-			"subnet_ids": texts("Ids of the subnets for nodes: the private ones of the cluster's own subnets, in which EKS has its network interfaces. A subnet is private if its route table has no active route to an internet gateway (`igw-...`). " +
-				"A subnet without a route table of its own has the main route table of the VPC. If all subnets of the cluster are public, these are all of them, with a warning."),
+			"subnet_ids": texts("Ids of the subnets for nodes: the private ones of those that the managed node groups have, as nodes join from there. Without a node group, the private ones of the cluster's own subnets, in which EKS has its network interfaces. A subnet is private if its route table has no active route to an internet gateway (`igw-...`). " +
+				"A subnet without a route table of its own has the main route table of the VPC. If all of them are public, these are all of them, with a warning."),
 			"security_group_ids":  texts("Ids of the security groups for nodes: the cluster security group, by which nodes and control plane reach each other."),
 			"oidc_issuer":         text("URL of the cluster's OIDC issuer. Null if the cluster has none."),
 			"oidc_provider_arn":   text("ARN of the IAM OIDC provider of that issuer, in the account of the cluster. Null if there is none."),

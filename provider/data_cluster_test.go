@@ -277,8 +277,24 @@ func TestClusterData_SubnetsAreThoseWithoutARouteToAnInternetGateway(t *testing.
 	}
 	c.EC2.SeedPublicRouteTable(c.vpc.ID, c.vpc.SubnetIDs[1])
 	got, diags = c.look(t)
-	onlyWarning(t, diags, "All subnets of the cluster are public", c.vpc.SubnetIDs[0], c.vpc.SubnetIDs[1])
+	onlyWarning(t, diags, "All subnets for nodes are public", c.vpc.SubnetIDs[0], c.vpc.SubnetIDs[1])
 	if diff := cmp.Diff(sortedList(c.vpc.SubnetIDs...), got["subnet_ids"]); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// The cluster's own subnets may be the control plane's alone, without a way to the registry or to EKS.
+func TestClusterData_SubnetsAreThoseOfTheNodeGroups(t *testing.T) {
+	c := furnished(t)
+	other := c.EC2.SeedSubnet(ec2sim.SubnetSpec{VPCID: c.vpc.ID, Zone: "us-west-2a", CIDR: "10.1.0.0/24"})
+	c.EKS.Change(testCluster, func(k *ekssim.Cluster) {
+		for i := range k.NodeGroups {
+			k.NodeGroups[i].SubnetIDs = []string{other}
+		}
+	})
+	got, diags := c.look(t)
+	onlyWarning(t, diags)
+	if diff := cmp.Diff(list{other}, got["subnet_ids"]); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

@@ -45,11 +45,14 @@ func TestKilled_ADaemonIsTakenUpWithAllItsObjects(t *testing.T) {
 	before := c.everything(t)
 	s := c.sweepOfDaemon()
 	first := s.begin(t, operation{name: "create", to: s.first})
+	first.gate.counts = s.writes // how often a wait reads depends on time
 	calls, target := first.record()
 	seen := map[string]bool{}
 	for _, n := range makers(t.Name(), calls, s.writes) {
 		t.Run(fmt.Sprintf("%d-%s", n, strings.ReplaceAll(calls[n-1], " ", "-")), func(t *testing.T) {
-			first.onceMore(t).play(n, calls[n-1], killedAfter, target, seen)
+			again := first.onceMore(t)
+			again.gate.counts = s.writes
+			again.play(n, calls[n-1], killedAfter, target, seen)
 			if after := c.everything(t); !slices.Equal(before, after) {
 				t.Errorf("before the apply the cluster had %v, after the destroy it has %v", before, after)
 			}

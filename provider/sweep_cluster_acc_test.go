@@ -254,9 +254,22 @@ func (c *swept) removeAllBut(t *testing.T, before map[string]wire.Thing) {
 	for key := range c.things(t) {
 		if _, there := before[key]; !there {
 			gvr, namespace, name := parsed(key)
+			if gvr == namespaces {
+				c.removeNamespace(t, name)
+				continue
+			}
 			must(t, c.remove(gvr, namespace, name))
 		}
 	}
+}
+
+// removeNamespace removes a namespace where no controller does.
+func (c *swept) removeNamespace(t *testing.T, name string) {
+	t.Helper()
+	if err := c.client.Resource(namespaces).Delete(context.Background(), name, metav1.DeleteOptions{}); !notFound(err) {
+		must(t, err)
+	}
+	c.finalize(t, name)
 }
 
 // The names of requests that are about no object. client-go does not give them up when

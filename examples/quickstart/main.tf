@@ -59,7 +59,8 @@ resource "karpenter_controller_role" "this" {
 }
 
 # The tag by which the node class finds subnets and security groups: the private subnets of
-# the cluster, and its cluster security group.
+# its node groups, and its cluster security group. If node groups have a security group of
+# their own, as terraform-aws-eks makes one, name its id, too: nodes must reach each other.
 resource "karpenter_discovery_tags" "this" {
   cluster_name       = var.cluster_name
   subnet_ids         = data.karpenter_cluster.this.subnet_ids

@@ -9,7 +9,7 @@ variable "region" {
 }
 
 variable "consolidate_after" {
-  description = "How long a node must be empty before it is removed."
+  description = "How long no pod must have come to a node or gone from it before the node may be removed or replaced to save money."
   type        = string
   default     = "30s"
 }

@@ -16,6 +16,7 @@ type NodeGroup struct {
 	Status            string   // as EKS says it, such as ACTIVE or CREATING
 	CapacityType      string   // ON_DEMAND, SPOT or CAPACITY_BLOCK
 	InstanceTypes     []string // empty: the launch template has the type
+	SubnetIDs         []string
 	Min, Max, Desired int32
 	Windows           bool // whether its nodes run Windows
 	Labels            map[string]string
@@ -55,7 +56,7 @@ func (c *Clients) NodeGroups(ctx context.Context, cluster string) ([]NodeGroup, 
 func nodeGroup(g *ekstypes.Nodegroup) NodeGroup {
 	out := NodeGroup{
 		Name: awssdk.ToString(g.NodegroupName), ARN: awssdk.ToString(g.NodegroupArn), Status: string(g.Status), CapacityType: string(g.CapacityType),
-		InstanceTypes: g.InstanceTypes, Labels: g.Labels,
+		InstanceTypes: g.InstanceTypes, SubnetIDs: g.Subnets, Labels: g.Labels,
 	}
 	out.Windows = strings.HasPrefix(string(g.AmiType), "WINDOWS_")
 	if s := g.ScalingConfig; s != nil {

@@ -138,6 +138,9 @@ func image(ctx context.Context, root string) (string, error) {
 		name, value, _ := strings.Cut(lines.Text(), "=")
 		said[name] = value
 	}
+	if said["REGISTRY"] == "" || said["BASE_IMAGE"] == "" {
+		return "", errors.New("registry start: it did not say where it is and which base it has; its own error is above")
+	}
 	build := exec.CommandContext(ctx, "make", "image", "PUSH=1", "SIGN=", "VERSION="+imageVersion, "REPOSITORY="+said["REGISTRY"]+"/karpenterd/karpenterd", "BASE_IMAGE="+said["BASE_IMAGE"])
 	build.Dir, build.Stderr, build.Env = root, os.Stderr, append(os.Environ(), "MAKEFLAGS=", "MAKELEVEL=")
 	out, err := build.Output()

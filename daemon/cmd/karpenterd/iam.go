@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
@@ -123,6 +124,15 @@ func (p *iamPolicy) complete() error {
 	fault("region", install.CheckRegion(p.Region))
 	if !regexp.MustCompile(`^[0-9]{12}$`).MatchString(p.Account) {
 		fault("account", fmt.Errorf("%q: must have 12 digits", p.Account))
+	}
+	if p.Issuer != "" && !regexp.MustCompile(`^(https://)?[a-z0-9.-]+/id/[A-Za-z0-9]+$`).MatchString(p.Issuer) {
+		fault("oidc-issuer", fmt.Errorf("%q: must be the cluster's issuer as EKS gives it, such as https://oidc.eks.us-west-2.amazonaws.com/id/0123456789ABCDEF", p.Issuer))
+	}
+	for _, problem := range validation.IsDNS1123Label(p.Namespace) {
+		fault("namespace", fmt.Errorf("%q: %s", p.Namespace, problem))
+	}
+	for _, problem := range validation.IsDNS1123Subdomain(p.ServiceAccount) {
+		fault("service-account", fmt.Errorf("%q: %s", p.ServiceAccount, problem))
 	}
 	for _, arn := range p.NodeRoleARNs {
 		fault("node-role-arn", awsspec.CheckRoleARN(arn))

@@ -189,6 +189,10 @@ func TestIAMPolicy_SaysWhatIsMissing(t *testing.T) {
 		{append([]string{"--without-queue", "--queue-name=a"}, good...), "--queue-name and --without-queue exclude each other"},
 		{append([]string{"--node-role-arn=x"}, good...), `--node-role-arn: role ARN "x"`},
 		{append([]string{"--role-name=a/b"}, good...), "--role-name: "},
+		{append([]string{"--oidc-issuer=https://oidc.eks.us-west-2.amazonaws.com/id/A/"}, good...), "--oidc-issuer: "},
+		{append([]string{"--oidc-issuer=arn:aws:iam::123456789012:oidc-provider/oidc.eks.us-west-2.amazonaws.com/id/A"}, good...), "--oidc-issuer: "},
+		{append([]string{"--namespace=A"}, good...), "--namespace: \"A\""},
+		{append([]string{"--service-account=a/b"}, good...), "--service-account: \"a/b\""},
 		{append([]string{"--queue-name=a/b"}, good...), "--queue-name: "},
 		{append([]string{"a", "b"}, good...), `unexpected argument "b": name one document, or none for all`},
 	} {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -332,13 +333,15 @@ func TestKeeper_TheFirstDecisionDoesNotWaitForAnAWSThatHangs(t *testing.T) {
 
 // A cluster without a way to the Price List has spot prices all the same.
 func TestKeeper_AGroupThatHangsHoldsUpNoOther(t *testing.T) {
-	r := newRegion(t)
-	r.gate = make(chan struct{})
-	defer close(r.gate)
-	r.free = map[string]bool{groupSpot: true, groupTypes: true, groupOfferings: true}
-	k := r.keeper()
-	k.Begin(t.Context(), 10*time.Millisecond)
-	r.want("while the Price List hangs", 100, 30)
+	synctest.Test(t, func(t *testing.T) { // the wait ends when all has answered that does
+		r := newRegion(t)
+		r.gate = make(chan struct{})
+		defer close(r.gate)
+		r.free = map[string]bool{groupSpot: true, groupTypes: true, groupOfferings: true}
+		k := r.keeper()
+		k.Begin(t.Context(), time.Minute)
+		r.want("while the Price List hangs", 100, 30)
+	})
 }
 
 func TestKeeper_ATypeThatNobodyKnowsIsAskedForOnceAnHour(t *testing.T) {

@@ -14,7 +14,7 @@ func Schema() ([]byte, error) {
 	schema := Describe().schema(false)
 	schema["$schema"] = "http://json-schema.org/draft-07/schema#"
 	schema["title"] = "Values of karpenterd"
-	// Helm gives every chart these two.
+	// Helm gives every chart this one.
 	properties := schema["properties"].(map[string]any) //nolint:forcetypeassert // the values are an object
 	properties["global"] = map[string]any{"type": "object", "description": "Values that Helm shares between charts. The chart reads none."}
 	text, err := json.MarshalIndent(schema, "", "  ")

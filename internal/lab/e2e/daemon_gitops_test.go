@@ -96,7 +96,7 @@ func (u withoutTerraform) end(t *testing.T, pools ...pool) {
 			return nil
 		})
 	}
-	for _, what := range []string{"namespace karpenter", "clusterrole karpenterd", "nodeclaims.karpenter.sh", "ec2nodeclasses.karpenter.k8s.aws"} {
+	for _, what := range []string{"-n karpenter deployment,service,configmap,role,serviceaccount,lease -l app.kubernetes.io/name=karpenterd", "clusterrole karpenterd", "nodeclaims.karpenter.sh", "ec2nodeclasses.karpenter.k8s.aws"} {
 		if left := u.guide.must(t, "kubectl get "+what+" --ignore-not-found -o name"); left != "" {
 			t.Errorf("left: %s", left)
 		}

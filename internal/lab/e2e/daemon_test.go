@@ -61,6 +61,11 @@ func TestDaemon(t *testing.T) {
 // parts come one after the other.
 func TestDaemonBroken(t *testing.T) {
 	d := startDaemonLab(t, lab.Options{})
+	launcher, err := d.AdminUserAgents()
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
 	d.installDaemon(t)
 	d.apply(t, d.nodeClass(nodeClassName, nil))
 	orphan := d.launchOrphans(t)
@@ -78,6 +83,7 @@ func TestDaemonBroken(t *testing.T) {
 	d.part(t, "Kill9_AlsoWhenEC2DoesNotShowTheInstanceYet", func(t *testing.T, d *daemonLab) { killBeforeTheAnswer(t, d, "blind", 8*time.Second) })
 	d.part(t, "Leader_AnotherReplicaTakesOver", anotherReplicaTakesOver)
 	d.part(t, "Market_ANewLeaderKnowsThePricesThoughAWSDoesNotAnswer", aNewLeaderKnowsThePrices)
+	d.part(t, "Identity_NobodyUsesTheAdministratorsToken", func(t *testing.T, d *daemonLab) { d.ownIdentities(t, launcher, began) })
 }
 
 // ownIdentities checks that since the laboratory was started nobody has been

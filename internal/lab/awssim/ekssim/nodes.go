@@ -18,10 +18,19 @@ type NodeGroup struct {
 	CapacityType      string // ON_DEMAND where empty
 	AMIType           string // AL2023_x86_64_STANDARD where empty
 	InstanceTypes     []string
+	SubnetIDs         []string // those of the cluster where empty
 	Min, Max, Desired int
 	Labels            map[string]string
 	Taints            []Taint
 	NodeRoleARN       string
+}
+
+// subnets are the group's own, or else those of the cluster.
+func (g NodeGroup) subnets(ofCluster []string) []string {
+	if len(g.SubnetIDs) > 0 {
+		return slices.Clone(g.SubnetIDs)
+	}
+	return append([]string{}, ofCluster...)
 }
 
 // Taint has the effect as EKS spells it, such as NO_SCHEDULE.
@@ -106,7 +115,7 @@ func (s *Service) describeNodeGroup(ctx context.Context, req *wire.Request) (any
 	}{nodeGroupOut{
 		NodegroupName: g.Name, NodegroupArn: s.groupARN(cluster, name), ClusterName: cluster, Version: c.Version, ReleaseVersion: c.Version + ".0-20260101",
 		CreatedAt: wire.Epoch(c.created), ModifiedAt: wire.Epoch(c.created), Status: cmp.Or(g.Status, "ACTIVE"), CapacityType: cmp.Or(g.CapacityType, "ON_DEMAND"),
-		ScalingConfig: scalingOut{g.Min, g.Max, g.Desired}, InstanceTypes: g.InstanceTypes, Subnets: append([]string{}, c.SubnetIDs...),
+		ScalingConfig: scalingOut{g.Min, g.Max, g.Desired}, InstanceTypes: g.InstanceTypes, Subnets: g.subnets(c.SubnetIDs),
 		AmiType: cmp.Or(g.AMIType, "AL2023_x86_64_STANDARD"), NodeRole: g.NodeRoleARN, Labels: g.Labels, Taints: g.Taints, DiskSize: 20, Tags: map[string]string{},
 	}}, nil
 }
