@@ -261,9 +261,12 @@ func nodePoolTakesOver(t *testing.T, d *daemonLab) {
 		}
 		d.apply(t, o)
 	}
-	if text := d.condition(t, p.name, "Served", "False"); !strings.Contains(text, `NodePool "inline" of the cluster has the name`) {
-		t.Errorf("condition Served: %s", text)
-	}
+	eventually(t, patience, func() error { // the daemon may have looked between the two objects
+		if text := d.condition(t, p.name, "Served", "False"); !strings.Contains(text, `NodePool "inline" of the cluster has the name`) {
+			return fmt.Errorf("condition Served: %s", text)
+		}
+		return nil
+	})
 	d.deleteProvisioner(t, p)
 	d.running(t, p, 1)
 	if after, same := d.theOne(t, p); after.UID != claim.UID || after.DeletionTimestamp != nil || same.ID != instance.ID {
