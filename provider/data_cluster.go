@@ -160,7 +160,7 @@ func oidcProvider(ctx context.Context, client *aws.Clients, found aws.Cluster) (
 		return registered{}, nil
 	}
 	partition, account := partitionAndAccount(found.ARN)
-	arn := "arn:" + partition + ":iam::" + account + ":oidc-provider/" + strings.TrimPrefix(found.Issuer, "https://")
+	arn := awsspec.OIDCProviderARN(strings.TrimPrefix(found.Issuer, "https://"), account, partition)
 	audiences, err := client.OIDCProvider(ctx, arn)
 	if errors.Is(err, aws.ErrNotFound) {
 		return registered{}, nil

@@ -255,7 +255,7 @@ func (c *swept) removeAllBut(t *testing.T, before map[string]wire.Thing) {
 		if _, there := before[key]; !there {
 			gvr, namespace, name := parsed(key)
 			if gvr == namespaces {
-				c.removeNamespace(t, name)
+				c.endNamespace(t, name)
 				continue
 			}
 			must(t, c.remove(gvr, namespace, name))
@@ -263,8 +263,8 @@ func (c *swept) removeAllBut(t *testing.T, before map[string]wire.Thing) {
 	}
 }
 
-// removeNamespace removes a namespace where no controller does.
-func (c *swept) removeNamespace(t *testing.T, name string) {
+// endNamespace removes a namespace, and is the controller of it.
+func (c *swept) endNamespace(t *testing.T, name string) {
 	t.Helper()
 	if err := c.client.Resource(namespaces).Delete(context.Background(), name, metav1.DeleteOptions{}); !notFound(err) {
 		must(t, err)

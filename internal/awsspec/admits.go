@@ -21,7 +21,7 @@ type Session struct {
 func IRSASession(issuerHostPath, account, partition, namespace, serviceAccount, audience string) Session {
 	issuer := strings.ToLower(issuerHostPath)
 	return Session{
-		Principal: oidcProviderARN(issuerHostPath, account, partition), Actions: []string{assumeByIRSA},
+		Principal: OIDCProviderARN(issuerHostPath, account, partition), Actions: []string{assumeByIRSA},
 		Keys: map[string][]string{issuer + ":aud": {audience}, issuer + ":sub": {subject(namespace, serviceAccount)}},
 	}
 }

@@ -44,7 +44,7 @@ func managedPolicyARN(partition, name string) string {
 func IRSATrust(issuerHostPath, account, partition, namespace, serviceAccount string) string {
 	return policyText(statement{
 		Sid: "ServiceAccount", Effect: "Allow", Action: []string{assumeByIRSA},
-		Principal: map[string]string{"Federated": oidcProviderARN(issuerHostPath, account, partition)},
+		Principal: map[string]string{"Federated": OIDCProviderARN(issuerHostPath, account, partition)},
 	}.when("StringEquals", issuerHostPath+":aud", IRSAAudience).
 		when("StringEquals", issuerHostPath+":sub", subject(namespace, serviceAccount)))
 }
@@ -65,7 +65,8 @@ func subject(namespace, serviceAccount string) string {
 	return "system:serviceaccount:" + namespace + ":" + serviceAccount
 }
 
-func oidcProviderARN(issuerHostPath, account, partition string) string {
+// OIDCProviderARN is the ARN of the IAM OIDC provider of a cluster's issuer, which is given without its scheme.
+func OIDCProviderARN(issuerHostPath, account, partition string) string {
 	return fmt.Sprintf("arn:%s:iam::%s:oidc-provider/%s", partition, account, issuerHostPath)
 }
 

@@ -90,12 +90,11 @@ func (p *iamPolicy) run(out io.Writer, args []string) error {
 		}
 		return usageError{fmt.Errorf("iam-policy: %w", p.without(args[0]))}
 	}
-	var all bytes.Buffer
-	for i, d := range documents {
-		all.WriteString(map[bool]string{true: "{", false: ","}[i == 0] + `"` + d.Name + `":` + d.Text)
+	var fields []string // in the order of the documents
+	for _, d := range documents {
+		fields = append(fields, `"`+d.Name+`":`+d.Text)
 	}
-	all.WriteString("}")
-	return writeJSON(out, all.Bytes())
+	return writeJSON(out, []byte("{"+strings.Join(fields, ",")+"}"))
 }
 
 // without says why there is no such document.

@@ -17,13 +17,7 @@ import (
 // Its parts have pools and Deployments of their own.
 func TestDaemon(t *testing.T) {
 	d := startDaemonLab(t, lab.Options{Progress: os.Stderr})
-	launcher, err := d.AdminUserAgents()
-	if err != nil {
-		t.Fatal(err)
-	}
-	began := time.Now()
-	d.installDaemon(t)
-	d.apply(t, d.nodeClass(nodeClassName, nil))
+	identities := d.begin(t)
 
 	d.part(t, "PodsRunOnNodesThatItLaunchesAndGoWhenEmpty", podsRunOnNodesThatItLaunches)
 	d.part(t, "Explain_TheGuidesBlocksReachTheLeader", explainReachesTheLeader)
@@ -54,20 +48,14 @@ func TestDaemon(t *testing.T) {
 		"Devices_NeuronPluginStartsOnANewNode":         neuronPluginStartsOnANewNode,
 	})
 	d.part(t, "SpotWarning_NodeIsReplacedBeforeItGoes", spotWarningReplacesTheNode)
-	d.part(t, "Identity_NobodyUsesTheAdministratorsToken", func(t *testing.T, d *daemonLab) { d.ownIdentities(t, launcher, began) })
+	d.part(t, "Identity_NobodyUsesTheAdministratorsToken", identities)
 }
 
 // TestDaemonBroken runs the deployed daemon where something is broken for everybody: its
 // parts come one after the other.
 func TestDaemonBroken(t *testing.T) {
 	d := startDaemonLab(t, lab.Options{})
-	launcher, err := d.AdminUserAgents()
-	if err != nil {
-		t.Fatal(err)
-	}
-	began := time.Now()
-	d.installDaemon(t)
-	d.apply(t, d.nodeClass(nodeClassName, nil))
+	identities := d.begin(t)
 	orphan := d.launchOrphans(t)
 
 	d.withoutRules(t, func(t *testing.T) {
@@ -83,7 +71,21 @@ func TestDaemonBroken(t *testing.T) {
 	d.part(t, "Kill9_AlsoWhenEC2DoesNotShowTheInstanceYet", func(t *testing.T, d *daemonLab) { killBeforeTheAnswer(t, d, "blind", 8*time.Second) })
 	d.part(t, "Leader_AnotherReplicaTakesOver", anotherReplicaTakesOver)
 	d.part(t, "Market_ANewLeaderKnowsThePricesThoughAWSDoesNotAnswer", aNewLeaderKnowsThePrices)
-	d.part(t, "Identity_NobodyUsesTheAdministratorsToken", func(t *testing.T, d *daemonLab) { d.ownIdentities(t, launcher, began) })
+	d.part(t, "Identity_NobodyUsesTheAdministratorsToken", identities)
+}
+
+// begin installs the daemon and makes the node class. It returns what checks, in the end, that
+// nobody has been the administrator since.
+func (d *daemonLab) begin(t *testing.T) (identities func(*testing.T, *daemonLab)) {
+	t.Helper()
+	launcher, err := d.AdminUserAgents()
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	d.installDaemon(t)
+	d.apply(t, d.nodeClass(nodeClassName, nil))
+	return func(t *testing.T, d *daemonLab) { d.ownIdentities(t, launcher, began) }
 }
 
 // ownIdentities checks that since the laboratory was started nobody has been
