@@ -198,7 +198,7 @@ func TestGroups_PinnedPodsOfADaemonSetAreOne(t *testing.T) {
 	if g, _ := s.GroupOf("shop/agent-n0"); g.Bound() != 2 || len(slices.Collect(s.PendingGroups())) != 0 {
 		t.Errorf("%d in one group", g.Bound())
 	}
-	if n, _ := s.State("n1"); n.Daemons.MilliCPU != 100 || n.Used.MilliCPU != 100 || n.Busy() {
+	if n, _ := s.State("n1"); n.UsedBy("").MilliCPU != 100 || n.Used.MilliCPU != 100 || n.Busy() {
 		t.Errorf("%+v", n.Load)
 	}
 }

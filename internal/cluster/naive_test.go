@@ -14,7 +14,8 @@ type account struct {
 	pending        []Pod
 	on, leaving    map[string]int
 	antiAffine     bool
-	used, daemons  quantity.Resources
+	used           quantity.Resources
+	daemons        map[string]quantity.Resources // by the UID of the DaemonSet
 	busy           bool
 	bound, waiting int
 	moving         int   // of those that are bound
@@ -57,7 +58,7 @@ func naive(o Objects) []string {
 	}
 	groups, nodes := map[string]*account{}, map[string]*account{}
 	for _, n := range o.Nodes {
-		nodes[n.Name] = &account{}
+		nodes[n.Name] = &account{daemons: map[string]quantity.Resources{}}
 	}
 	for _, p := range o.Pods {
 		shape := p.Shape
@@ -93,7 +94,7 @@ func naive(o Objects) []string {
 			n.bound++
 			n.used = n.used.Add(p.Shape.Requests)
 			if p.Owner.Kind == "DaemonSet" {
-				n.daemons = n.daemons.Add(p.Shape.Requests)
+				n.daemons[p.Owner.UID] = n.daemons[p.Owner.UID].Add(p.Shape.Requests)
 			}
 			n.busy = n.busy || !p.Pinned || p.DoNotDisrupt
 			if p.Moves() {
@@ -125,6 +126,17 @@ func naive(o Objects) []string {
 	return out
 }
 
+// usedByDaemonSets is what UsedBy says of each DaemonSet of which a pod is bound.
+func usedByDaemonSets(n *NodeState) map[string]quantity.Resources {
+	out := map[string]quantity.Resources{}
+	for p := range n.Pods() {
+		if p.Owner.Kind == "DaemonSet" {
+			out[p.Owner.UID] = n.UsedBy(p.Owner.UID)
+		}
+	}
+	return out
+}
+
 // indexed says the same from the accessors of the snapshot.
 func indexed(s Snapshot) []string {
 	var out []string
@@ -147,7 +159,7 @@ func indexed(s Snapshot) []string {
 		out = append(out, text)
 	}
 	for n := range s.States() {
-		a := account{used: n.Used, daemons: n.Daemons, busy: n.Busy(), awaits: slices.Collect(n.Nominated()), evictions: n.EvictionCost()}
+		a := account{used: n.Used, daemons: usedByDaemonSets(n), busy: n.Busy(), awaits: slices.Collect(n.Nominated()), evictions: n.EvictionCost()}
 		for _, k := range n.Moving() {
 			a.moving += int(k)
 		}

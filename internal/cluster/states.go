@@ -12,9 +12,9 @@ import (
 // Load is a node with its pods and its NodeClaim. Snapshots share the pointer as
 // long as none of them changes.
 type Load struct {
-	Node          Node
-	Used, Daemons quantity.Resources // sums of requests: of all bound pods, of the bound pods of DaemonSets
-	Free          quantity.Resources // Allocatable - Used; negative where a node is overcommitted
+	Node Node
+	Used quantity.Resources // sum of the requests of all bound pods
+	Free quantity.Resources // Allocatable - Used; negative where a node is overcommitted
 
 	edit      *edit
 	there     bool // false where pods or claims name a node that is not known
@@ -22,6 +22,7 @@ type Load struct {
 	evictions int64  // what evicting the pods that move costs
 	pods      []*pod // by id
 	nominated []*pod // by id; see Pod.NominatedByOthers
+	daemons   []daemonUse // of the bound pods of DaemonSets, by UID of the DaemonSet
 	groups    []share
 	claims    []*Claim // that name the node, by name
 	room      string   // key in the index of free room
@@ -31,6 +32,13 @@ type Load struct {
 type share struct {
 	group        string
 	count, moves int64
+}
+
+// daemonUse is what the pods of one DaemonSet request of a node.
+type daemonUse struct {
+	uid  string
+	used quantity.Resources
+	pods int
 }
 
 // NodeState is a node with what runs there.
@@ -84,6 +92,15 @@ func (n *NodeState) CountMoving() (pods int64) {
 	return pods
 }
 
+// UsedBy returns the sum of the requests of the DaemonSet's bound pods. The DaemonSet is
+// known by its UID.
+func (l *Load) UsedBy(daemonSet string) quantity.Resources {
+	if i, found := l.findDaemon(daemonSet); found {
+		return l.daemons[i].used
+	}
+	return quantity.Resources{}
+}
+
 // EvictionCost is what evicting the pods that move costs; see OrdinaryPod.
 func (l *Load) EvictionCost() int64 { return l.evictions }
 
@@ -121,7 +138,7 @@ func (u *update) ownLoad(node string) *Load {
 	default:
 		mine := *l
 		mine.pods, mine.groups, mine.claims = copied(l.pods), copied(l.groups), slices.Clone(l.claims)
-		mine.nominated = slices.Clone(l.nominated)
+		mine.nominated, mine.daemons = slices.Clone(l.nominated), slices.Clone(l.daemons)
 		l = &mine
 	}
 	l.edit = u.edit
@@ -161,7 +178,12 @@ func (u *update) bind(p *pod) {
 	}
 	l.Used = l.Used.Add(p.Shape.Requests)
 	if p.daemon() {
-		l.Daemons = l.Daemons.Add(p.Shape.Requests)
+		i, found := l.findDaemon(p.Owner.UID)
+		if !found {
+			l.daemons = slices.Insert(l.daemons, i, daemonUse{uid: p.Owner.UID})
+		}
+		l.daemons[i].pods++
+		l.daemons[i].used = l.daemons[i].used.Add(p.Shape.Requests)
 	}
 	if p.busy() {
 		l.busy++
@@ -184,7 +206,12 @@ func (u *update) unbind(p *pod) {
 	}
 	l.Used = l.less(l.Used, p, func(*pod) bool { return true })
 	if p.daemon() {
-		l.Daemons = l.less(l.Daemons, p, (*pod).daemon)
+		i, _ := l.findDaemon(p.Owner.UID)
+		l.daemons[i].pods--
+		l.daemons[i].used = l.less(l.daemons[i].used, p, func(x *pod) bool { return x.daemon() && x.Owner.UID == p.Owner.UID })
+		if l.daemons[i].pods == 0 {
+			l.daemons = slices.Delete(l.daemons, i, i+1)
+		}
 	}
 	if p.busy() {
 		l.busy--
@@ -235,6 +262,10 @@ func findPod(list []*pod, id string) int {
 	}
 	i, _ := slices.BinarySearchFunc(list, id, func(p *pod, id string) int { return strings.Compare(p.id, id) })
 	return i
+}
+
+func (l *Load) findDaemon(uid string) (int, bool) {
+	return slices.BinarySearchFunc(l.daemons, uid, func(d daemonUse, uid string) int { return strings.Compare(d.uid, uid) })
 }
 
 func (l *Load) findShare(group string) (int, bool) {

@@ -89,7 +89,7 @@ func (d *dice) pod() Pod {
 	p.Created = time.Unix(int64(d.roll(3)), int64(d.roll(2)))
 	p.Deleting, p.DoNotDisrupt, p.Pinned = d.roll(6) == 1, d.roll(6) == 1, d.roll(4) == 1
 	if p.Pinned {
-		p.Owner.Kind = "DaemonSet"
+		p.Owner.Kind, p.Owner.UID = "DaemonSet", d.one("uid-d0", "uid-d1")
 	}
 	p.DeletionCost = int32(d.roll(2)-1) << 28
 	return p
@@ -280,7 +280,7 @@ func view(s Snapshot) []string {
 }
 
 func viewState(n *NodeState) string {
-	text := fmt.Sprintf("state %+v used %+v daemons %+v free %+v busy %v pods %v nominated %v", n.Node, n.Used, n.Daemons, n.Free, n.Busy(), ids(slices.Collect(n.Pods())), ids(slices.Collect(n.Nominated())))
+	text := fmt.Sprintf("state %+v used %+v daemons %+v free %+v busy %v pods %v nominated %v", n.Node, n.Used, usedByDaemonSets(n), n.Free, n.Busy(), ids(slices.Collect(n.Pods())), ids(slices.Collect(n.Nominated())))
 	c, ok := n.Claim()
 	text += fmt.Sprintf(" of %s %v", c.Name, ok)
 	for g, k := range n.Groups() {

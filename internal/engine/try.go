@@ -73,6 +73,7 @@ func (t *try) keepsFrom() int32 {
 func (t *try) place(a *assign.Assigner, m *offer.Market, tight bool) (*assign.Assigner, *launch.Launcher) {
 	sparing := t.of.first != nil
 	a.Demand.Evacuees().PutAside()
+	a.Meet(m)
 	if !sparing {
 		assign.FillPlaces(a)
 		a.FillAll(math.MinInt32)
@@ -129,7 +130,7 @@ func (t *try) evacuate(a *assign.Assigner, l *launch.Launcher) (stay map[string]
 	if len(t.Going) == 0 {
 		return nil
 	}
-	assign.Evacuate(a)
+	assign.Evacuate(a, l.Market)
 	if t.Replaces {
 		a.Demand.Evacuees().KeepSupposed()
 		l.Least = math.MinInt32

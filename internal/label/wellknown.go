@@ -15,6 +15,10 @@ const (
 	CapacityType = "karpenter.sh/capacity-type"
 	NodePool     = "karpenter.sh/nodepool"
 	NodeClass    = "karpenter.k8s.aws/ec2nodeclass"
+	// Labels that each node of a NodeClaim gets on its way: when it has joined, and when it
+	// can take pods.
+	Registered  = "karpenter.sh/registered"
+	Initialized = "karpenter.sh/initialized"
 	// Labels of nodes in a capacity reservation; other nodes lack these labels.
 	Reservation              = "karpenter.k8s.aws/capacity-reservation-id"
 	ReservationType          = "karpenter.k8s.aws/capacity-reservation-type"
@@ -30,6 +34,10 @@ const (
 	Spot     = "spot"
 	Reserved = "reserved"
 )
+
+// OfReady returns the labels that each node of a NodeClaim has once it takes pods,
+// beside those that its NodeClaim and its instance give it.
+func OfReady() Labels { return Labels{{Initialized, "true"}, {Registered, "true"}} }
 
 // Canonical maps the legacy spelling of a label key to the one in use, and
 // every other key to itself.

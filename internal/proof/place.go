@@ -33,13 +33,13 @@ func openKeys(pool cluster.Pool, class cluster.Class) label.Requirements {
 	return open
 }
 
-// overhead is what DaemonSets take on the place, if they are certain to run
-// there.
-func (p *proof) overhead(x place) quantity.Resources {
+// overhead is what DaemonSets are still to take of the place, if they are certain to run
+// there. used is what pods of each have, by UID.
+func (p *proof) overhead(x place, used map[string]quantity.Resources) quantity.Resources {
 	var sum quantity.Resources
 	for _, d := range p.objects.DaemonSets {
 		if len(d.Shape.Unsupported) == 0 && x.accepts(d.Shape, true) {
-			sum = sum.Add(d.Shape.Requests)
+			sum = sum.Add(d.Shape.Requests.Sub(used[d.UID]).Max(quantity.Resources{}))
 		}
 	}
 	return sum

@@ -111,29 +111,29 @@ func (p *proof) existing() []source {
 func (p *proof) node(n cluster.Node, c cluster.Claim) place {
 	x := place{node: n.Name, labels: n.Labels, taints: n.Taints, room: n.Allocatable}
 	if c.Name != "" && !c.Initialized {
-		x.labels, x.taints = c.Labels.Merge(n.Labels), c.Taints
+		x.labels, x.taints = c.Labels.Merge(n.Labels).Merge(label.OfReady()), c.Taints
 		if n.Allocatable.MilliCPU == 0 {
 			x.room = c.Allocatable
 		}
 	}
 	x.labels = x.labels.With(label.NodeName, n.Name)
-	daemons := p.overhead(x)
+	used := map[string]quantity.Resources{} // by DaemonSet
 	for _, pod := range p.nominated[n.Name] {
 		x.room = x.room.Sub(pod.Shape.Requests)
 	}
 	for _, pod := range p.podsOn[n.Name] {
 		x.room = x.room.Sub(pod.Shape.Requests)
 		if pod.Owner.Kind == "DaemonSet" {
-			daemons = daemons.Sub(pod.Shape.Requests)
+			used[pod.Owner.UID] = used[pod.Owner.UID].Add(pod.Shape.Requests)
 		}
 	}
-	x.room = x.room.Sub(daemons.Max(quantity.Resources{})) // DaemonSet pods that are still to come
+	x.room = x.room.Sub(p.overhead(x, used)) // DaemonSet pods that are still to come
 	return p.roomForSets(x)
 }
 
 // net is the room of a new node less what DaemonSets take of it.
 func (p *proof) net(x place) place {
-	x.room = x.room.Sub(p.overhead(x))
+	x.room = x.room.Sub(p.overhead(x, nil))
 	return p.roomForSets(x)
 }
 
@@ -141,7 +141,7 @@ func (p *proof) net(x place) place {
 // or every node that it may become.
 func (p *proof) coming(c cluster.Claim) (out []place) {
 	if c.Launched {
-		return []place{p.net(place{labels: c.Labels, taints: c.Taints, room: c.Allocatable})}
+		return []place{p.net(place{labels: c.Labels.Merge(label.OfReady()), taints: c.Taints, room: c.Allocatable})}
 	}
 	pool := cluster.Pool{Name: c.Pool, Class: c.Class, Labels: c.Labels, Requirements: c.Requirements, Taints: c.Taints}
 	for _, o := range p.newNodes(pool, p.classes[c.Class]) {
@@ -163,7 +163,7 @@ func (p *proof) newNodes(pool cluster.Pool, class cluster.Class) (out []offered)
 	open := openKeys(pool, class)
 	variants := p.variants(open)
 	for _, t := range class.Types {
-		ofType := pool.Labels.Merge(t.Labels).With(label.NodePool, pool.Name).With(label.NodeClass, pool.Class)
+		ofType := pool.Labels.Merge(t.Labels).With(label.NodePool, pool.Name).With(label.NodeClass, pool.Class).Merge(label.OfReady())
 		for _, o := range t.Offerings {
 			x := place{labels: ofType.Merge(o.Labels()), open: open, taints: pool.Taints, room: t.Allocatable}
 			if !x.meets(pool.Requirements, false) {

@@ -10,6 +10,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/journal"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
@@ -145,8 +146,9 @@ func owed(a *Assigner) map[string]int64 {
 // Evacuate finds places for the pods of nodes that are going: room that all other
 // demand has left on nodes that stay. No pod gives up a preference: once it is evicted,
 // a node would be launched for it.
-func Evacuate(a *Assigner) {
+func Evacuate(a *Assigner, m *offer.Market) {
 	a.Demand.Evacuees().BringBack()
+	a.Meet(m)
 	a.toStay = true
 	FillPlaces(a)
 	a.FillAll(math.MinInt32)

@@ -48,6 +48,7 @@ func (a *Assigner) Rearranged(anew func() *Assigner, m *offer.Market) *Assigner 
 	o := anew()
 	o.packAnew(oldestLacking(a).Add(-movesFor))
 	o.Demand.Evacuees().PutAside()
+	o.Meet(m)
 	o.FillAll(math.MinInt32)
 	if !o.Solver.Cut() && o.lacking(m, a) < a.lacking(m, o)/1000*worthMoving && o.homelessOthers() <= a.homelessOthers() && !strands(o, a) {
 		o.Trace.Objects += a.Trace.Objects

@@ -96,6 +96,19 @@ func Overhead(daemons []cluster.DaemonSet, labels label.Lookup, taints []cluster
 	return sum
 }
 
+// Missing returns what pods of the DaemonSets are still to take of a node with the labels
+// and taints. usedBy says what pods of the DaemonSet with this UID request there. A pod
+// that is larger than its DaemonSet now says makes no room for the pod of another.
+func Missing(daemons []cluster.DaemonSet, labels label.Lookup, taints []cluster.Taint, usedBy func(uid string) quantity.Resources) quantity.Resources {
+	var sum quantity.Resources
+	for _, d := range daemons {
+		if Node(d.Shape, labels, taints) {
+			sum = sum.Add(d.Shape.Requests.Sub(usedBy(d.UID)).Max(quantity.Resources{}))
+		}
+	}
+	return sum
+}
+
 // Certain returns the DaemonSets that certainly run where their shape may run. A
 // DaemonSet with an unsupported constraint may be kept away by it, and is left out.
 func Certain(daemons []cluster.DaemonSet) []cluster.DaemonSet {

@@ -267,12 +267,8 @@ func Domains(m *offer.Market, pool int, c *demand.Class, keys []string) []topolo
 // domains joins the values of the keys, and of those that only count. It returns
 // false if the node lacks one of the keys that do more than count.
 func domains(l label.Lookup, keys, counted []string) (name string, ok bool) {
-	for _, key := range keys {
-		v, there := l.Get(key)
-		if !there {
-			return "", false
-		}
-		name += "/" + v
+	if name, ok = topology.DomainOf(topology.Place{Labels: l}, keys); !ok {
+		return "", false
 	}
 	for _, key := range counted {
 		if v, there := l.Get(key); there {

@@ -252,10 +252,11 @@ func (f *Fleet) addPool(pool int, template label.Labels, class *cluster.Class) {
 	for i, r := range p.Requirements {
 		decided[i] = slices.ContainsFunc(class.Types, func(t catalog.InstanceType) bool { _, ok := t.Labels.Get(r.Key()); return ok })
 	}
-	sites := map[string]int{} // by the labels of the offering; the template is the same for all
+	ready := template.Merge(label.OfReady()) // what pods see
+	sites := map[string]int{}                // by the labels of the offering; the template is the same for all
 	for i := range class.Types {
 		t := &class.Types[i]
-		if !typeMeets(p.Requirements, decided, &label.Layers{p.Labels, t.Labels}, &label.Layers{template, t.Labels}) {
+		if !typeMeets(p.Requirements, decided, &label.Layers{p.Labels, t.Labels}, &label.Layers{ready, t.Labels}) {
 			continue
 		}
 		for _, way := range ways(t) {
@@ -265,7 +266,7 @@ func (f *Fleet) addPool(pool int, template label.Labels, class *cluster.Class) {
 				Extra:    class.Volumes.Add(class.Address).Add(f.NodeCost),
 				Template: template, Prices: make([]quantity.Money, len(f.Zones)), labels: make([]label.Layers, len(f.Zones)), sites: make([]int, len(f.Zones)),
 			}
-			f.addOfferings(&r, p, sites)
+			f.addOfferings(&r, p, ready, sites)
 			if r.Zones == 0 {
 				continue
 			}
@@ -299,14 +300,14 @@ func ways(t *catalog.InstanceType) []way {
 // addOfferings fills in where the row is for sale. It leaves out an offering
 // without a price, so that an unknown price never wins. A reservation is paid for
 // already and needs no price.
-func (f *Fleet) addOfferings(r *Row, p cluster.Pool, sites map[string]int) {
+func (f *Fleet) addOfferings(r *Row, p cluster.Pool, ready label.Labels, sites map[string]int) {
 	for _, o := range r.Type.Offerings {
 		z, known := slices.BinarySearch(f.Zones, o.Zone)
 		if !known || o.CapacityType != r.CapacityType || o.Reservation != r.Reservation {
 			continue
 		}
 		zone := o.Labels()
-		if _, no := p.Requirements.Unmet(&label.Layers{r.Template, r.Type.Labels, zone}); no {
+		if _, no := p.Requirements.Unmet(&label.Layers{ready, r.Type.Labels, zone}); no {
 			continue
 		}
 		if o.Price <= 0 && o.Reservation == "" {
@@ -317,7 +318,7 @@ func (f *Fleet) addOfferings(r *Row, p cluster.Pool, sites map[string]int) {
 			continue
 		}
 		r.Zones |= 1 << z
-		r.Prices[z], r.labels[z] = o.Price.Add(r.Extra), label.Layers{r.Template, r.Type.Labels, zone}
+		r.Prices[z], r.labels[z] = o.Price.Add(r.Extra), label.Layers{ready, r.Type.Labels, zone}
 		here := string(zone.AppendKey(nil))
 		if _, known := sites[here]; !known {
 			sites[here] = f.sites

@@ -13,6 +13,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/topology"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
@@ -118,6 +119,28 @@ func (m *Market) Places(l *demand.Level) []uint64 {
 
 // Where returns for each row the zones in which the class may run.
 func (m *Market) Where(c *demand.Class) []uint64 { return m.Places(&c.Levels[c.Level]) }
+
+// Domains returns the topology domains, by the values of the keys, in which a pod of the
+// level fits on a new node.
+func (m *Market) Domains(l *demand.Level, keys []string) map[string]bool {
+	out, where, need := map[string]bool{}, m.Places(l), demand.WithoutAttach(l.Shape.Requests)
+	ofTypes := slices.ContainsFunc(keys, m.Fleet.OfTypes)
+	seen := make([]bool, m.Fleet.Sites())
+	for x := range m.Fleet.Rows {
+		r := &m.Fleet.Rows[x]
+		for zones := where[x] & m.Sale[x]; zones != 0; zones &= zones - 1 {
+			z := bits.TrailingZeros64(zones)
+			if seen[r.Site(z)] && !ofTypes || !need.Fits(r.Net) {
+				continue
+			}
+			seen[r.Site(z)] = true
+			if name, ok := topology.DomainOf(topology.Place{Labels: r.Labels(z)}, keys); ok {
+				out[name] = true
+			}
+		}
+	}
+	return out
+}
 
 // poolsOf returns for each pool whether the class may run there.
 func (m *Market) poolsOf(c *demand.Class, known map[*uint64][]bool) []bool {

@@ -67,6 +67,7 @@ func optionsOf(c *cluster.Claim, supply *cluster.Supply) *options {
 	class := &supply.Classes[at]
 	certain := fit.Certain(supply.DaemonSets)
 	decided := decided(c, class)
+	own := c.Labels.Merge(label.OfReady())
 	for i := range class.Types {
 		t := &class.Types[i]
 		if !c.Requirements.Admits(label.InstanceType, t.Name) {
@@ -78,7 +79,7 @@ func optionsOf(c *cluster.Claim, supply *cluster.Supply) *options {
 				c.Reservation != "" && o.Reservation != c.Reservation {
 				continue
 			}
-			labels := &label.Layers{c.Labels, t.Labels, o.Labels()}
+			labels := &label.Layers{own, t.Labels, o.Labels()}
 			if _, no := decided.Unmet(labels); no {
 				continue
 			}

@@ -145,11 +145,12 @@ func (r *Room) outline(state *cluster.NodeState, c cluster.Claim) *Host {
 		}
 	case r.Kept(n, c):
 		h.Stage, h.taints = StageKept, c.Taints
+		h.Labels[0] = &label.Layers{n.Labels, label.OfReady()}
 	default:
 		// The node is starting. Its NodeClaim says which taints and labels it
 		// will have; the node itself may not have them yet.
 		h.Stage, h.taints = stageComing, c.Taints
-		h.Labels[0] = c.Labels.Merge(n.Labels)
+		h.Labels[0] = &label.Layers{c.Labels, n.Labels, label.OfReady()}
 		if r.Late(c) || r.Stuck(n, c) {
 			h.Stage = stageGivenUp
 		}
@@ -169,7 +170,7 @@ func (r *Room) fill(h *Host) *Host {
 	// Keep room for DaemonSet pods that are still to come.
 	daemons, left := r.Snapshot.Supply().DaemonSets, r.Slots.onNode(capacity, r.View, c).Sub(state.Used)
 	missing := func(daemons []cluster.DaemonSet) quantity.Resources {
-		return fit.Overhead(daemons, h.Labels[0], h.taints).Sub(state.Daemons).Max(quantity.Resources{})
+		return fit.Missing(daemons, h.Labels[0], h.taints, state.UsedBy)
 	}
 	for p := range state.Nominated() {
 		left = left.Sub(p.Shape.Requests)
@@ -186,7 +187,7 @@ func MissingDaemons(v view.View, state *cluster.NodeState) quantity.Resources {
 	if len(daemons) == 0 {
 		return quantity.Resources{}
 	}
-	return fit.Overhead(daemons, state.Node.Labels, lasting(state.Node.Taints)).Sub(state.Daemons).Max(quantity.Resources{})
+	return fit.Missing(daemons, state.Node.Labels, lasting(state.Node.Taints), state.UsedBy)
 }
 
 // ofDeletedPool says whether the NodeClaim's pool is being deleted.
@@ -262,10 +263,11 @@ func (r *Room) promisedBy(c *cluster.Claim) *Host {
 	h := &Host{Stage: stageComing, Claim: c, taints: c.Taints}
 	if c.Launched {
 		daemons := r.Snapshot.Supply().DaemonSets
-		h.Labels = []label.Lookup{c.Labels}
+		labels := &label.Layers{c.Labels, label.OfReady()}
+		h.Labels = []label.Lookup{labels}
 		left := r.Slots.onNode(c.Allocatable, r.View, *c)
-		h.Free = left.Sub(fit.Overhead(daemons, c.Labels, c.Taints))
-		h.Most = left.Sub(fit.Overhead(fit.Certain(daemons), c.Labels, c.Taints))
+		h.Free = left.Sub(fit.Overhead(daemons, labels, c.Taints))
+		h.Most = left.Sub(fit.Overhead(fit.Certain(daemons), labels, c.Taints))
 		return h
 	}
 	x := r.optionsOf(c)

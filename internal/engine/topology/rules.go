@@ -202,7 +202,8 @@ func (h *cohort) add(s *spot, n int64) {
 // affinityRule is the required affinity of one class.
 type affinityRule struct {
 	*cohort
-	self bool // the class meets its own terms
+	self   bool             // the class meets its own terms
+	admits func(Place) bool // where its first pod may go; nil for anywhere
 }
 
 // allows says whether pods of the class may go to the place. If the class meets its
@@ -216,7 +217,7 @@ func (r *affinityRule) allows(s *spot) bool {
 		}
 		all = all && n > 0
 	}
-	return all || r.first()
+	return all || r.first() && (r.admits == nil || r.admits(s.Place))
 }
 
 func (r *affinityRule) first() bool { return r.self && r.total == 0 }

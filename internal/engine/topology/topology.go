@@ -75,14 +75,21 @@ func (y *topology) number(s *spot) int32 {
 }
 
 func (y *topology) value(p Place) (string, bool) {
-	if p.Possible != nil && !y.hosts() {
-		return p.Possible.agreed(y.key)
-	}
-	value, ok := p.Labels.Get(y.key)
-	if !ok && y.hosts() {
+	if y.hosts() {
+		if value, ok := p.Labels.Get(y.key); ok {
+			return value, true
+		}
 		return p.Name, true
 	}
-	return value, ok
+	return p.value(y.key)
+}
+
+// value returns the label that the place certainly has.
+func (p Place) value(key string) (string, bool) {
+	if p.Possible != nil {
+		return p.Possible.agreed(key)
+	}
+	return p.Labels.Get(key)
 }
 
 // name returns the name of the domain for people. A new node has no hostname yet.

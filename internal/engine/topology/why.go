@@ -54,10 +54,13 @@ func (r *spreadRule) why(s *spot) string {
 }
 
 func (r *affinityRule) why(s *spot) string {
+	met := r.first() // by the rule alone
 	for _, y := range r.tallies {
 		switch n, d := y.at(s); {
 		case d == missing:
 			return fmt.Sprintf("affinity over %s: the node has no such label", y.topology.key)
+		case n == 0 && met:
+			return fmt.Sprintf("affinity over %s: pods that must be with this one cannot run in %s", y.topology.key, y.topology.name(d, s.Place))
 		case n == 0:
 			return fmt.Sprintf("affinity over %s: no pod that the term selects is in %s; %d elsewhere",
 				y.topology.key, y.topology.name(d, s.Place), r.total)

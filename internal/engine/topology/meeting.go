@@ -1,0 +1,99 @@
+package topology
+
+import (
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+)
+
+// Meeting is classes that must all go to one domain, and of which no pod has a place
+// yet: their first pod decides for all.
+type Meeting struct {
+	Keys    []string // topology keys of the domain, hostnames aside, sorted
+	Hosts   bool     // all must go to one host
+	Begin   []int    // the classes whose pods may be the first
+	Classes []int    // those, and the ones that may only follow them
+}
+
+// Meetings lists the meetings of the given classes. A class that may go where pods of
+// several meetings are is in none of them.
+func (t *Table) Meetings(of []int) []Meeting {
+	var out []Meeting
+	known := map[*cohort]bool{}
+	for _, i := range of {
+		r := t.classes[i].affinity
+		if r == nil || !r.first() || known[r.cohort] {
+			continue
+		}
+		known[r.cohort] = true
+		m := Meeting{}
+		for _, y := range r.tallies {
+			if y.topology.hosts() {
+				m.Hosts = true
+			} else {
+				m.Keys = append(m.Keys, y.topology.key)
+			}
+		}
+		slices.Sort(m.Keys)
+		m.Keys = slices.Compact(m.Keys)
+		for _, j := range of {
+			if x := t.classes[j].affinity; x != nil && x.cohort == r.cohort && x.self {
+				m.Begin = append(m.Begin, j)
+			}
+		}
+		m.Classes = t.followers(m, of)
+		out = append(out, m)
+	}
+	return out
+}
+
+// followers returns the classes of the meeting, with those that may only go where they
+// are.
+func (t *Table) followers(m Meeting, of []int) []int {
+	out := slices.Clone(m.Begin)
+	in := map[*labelSet]bool{}
+	for _, i := range m.Begin {
+		in[t.classes[i].labelSet] = true
+	}
+	for more := true; more; {
+		more = false
+		for _, i := range of {
+			r := t.classes[i].affinity
+			if slices.Contains(out, i) || r == nil || r.total > 0 || r.self || len(r.targets) == 0 || !r.within(m) ||
+				slices.ContainsFunc(r.targets, func(k int) bool { return !in[t.classes[k].labelSet] }) {
+				continue
+			}
+			out, in[t.classes[i].labelSet], more = append(out, i), true, true
+		}
+	}
+	return out
+}
+
+// within says whether who follows by the rule is in the domain of the meeting, too.
+func (r *affinityRule) within(m Meeting) bool {
+	keys := map[string]bool{}
+	for _, y := range r.tallies {
+		keys[y.topology.key] = true
+	}
+	return keys[label.Hostname] || !m.Hosts && !slices.ContainsFunc(m.Keys, func(k string) bool { return !keys[k] })
+}
+
+// MeetIn lets the class begin its meeting only in places that the function admits.
+func (t *Table) MeetIn(class int, admits func(Place) bool) {
+	if r := t.classes[class].affinity; r != nil {
+		r.admits = admits
+	}
+}
+
+// DomainOf joins the values of the keys. It returns false if one of them is missing, or
+// not decided yet.
+func DomainOf(p Place, keys []string) (name string, ok bool) {
+	for _, key := range keys {
+		v, there := p.value(key)
+		if !there {
+			return "", false
+		}
+		name += "/" + v
+	}
+	return name, true
+}
