@@ -8,7 +8,6 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/launch"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -87,7 +86,7 @@ func newNarrower(fleet *offer.Fleet, l plan.Launch) *narrower {
 func (n *narrower) values(rows []*offer.Row, i int) int {
 	set := map[string]bool{}
 	for _, r := range rows {
-		launch.Note(set, r, n.pool.MinValues[i].Key)
+		launch.Note(set, r, n.zones, n.pool.MinValues[i].Key)
 	}
 	return len(set)
 }
@@ -114,7 +113,7 @@ func (n *narrower) floor() (quantity.Money, bool) {
 // plan counts its price. A pool that asks for several zones gets all of them, as in every
 // launch.
 func (n *narrower) under(limit quantity.Money) (rows []*offer.Row, zones uint64, can bool) {
-	all := slices.ContainsFunc(n.pool.MinValues, func(m cluster.MinValues) bool { return m.Key == label.Zone })
+	all := launch.WantsZones(n.pool)
 	widest := 0
 	for among := n.zones; among != 0; among &^= n.dearest(among) {
 		var list []*offer.Row

@@ -119,7 +119,7 @@ func (e *explainer) refusalByRow(r plan.Refusal, c *demand.Class, pool int) plan
 	case at[hurdlesTaken] == 0:
 		r.Cause, r.Detail, r.Limit = plan.LimitReached, x.limit.Name, &x.limit
 	case e.unmet[r.Pool]:
-		if r.Cause, r.Detail = plan.MinValuesUnmet, x.alike(); r.Detail == "" && x.limit.Name != "" {
+		if r.Cause, r.Detail = plan.MinValuesUnmet, x.alike(c); r.Detail == "" && x.limit.Name != "" {
 			r.Cause, r.Detail, r.Limit = plan.LimitReached, x.limit.Name, &x.limit
 		}
 	default:
@@ -146,9 +146,10 @@ func (x *course) returns() (first time.Time, cause memory.Cause) {
 	return first, cause
 }
 
-// alike names the minValues of the pool that no launch can meet: the rows of one
-// group that could be launched, limits aside, have too few values of its label.
-func (x *course) alike() string {
+// alike names the minValues of the pool that no launch for the class can meet: the rows
+// of one group that could be launched, limits aside, have too few values of its label, or
+// the rules between pods leave each pod one of them.
+func (x *course) alike(c *demand.Class) string {
 	for _, m := range x.market.Fleet.Pools[x.pool].MinValues {
 		groups, most := map[int]map[string]bool{}, 0
 		for i := range x.market.Fleet.Rows {
@@ -159,10 +160,13 @@ func (x *course) alike() string {
 			if groups[row.Group] == nil {
 				groups[row.Group] = map[string]bool{}
 			}
-			most = max(most, launch.Note(groups[row.Group], row, m.Key))
+			most = max(most, launch.Note(groups[row.Group], row, x.where[i]&x.market.Sale[i], m.Key))
 		}
 		if most < m.Count {
 			return fmt.Sprintf("%s: the pool asks for %d values, nodes that hold the pod have %d", m.Key, m.Count, most)
+		}
+		if slices.Contains(c.DomainKeys(), m.Key) {
+			return fmt.Sprintf("%s: the pool asks for %d values, and a spread or affinity of the pod leaves its node one", m.Key, m.Count)
 		}
 	}
 	return ""

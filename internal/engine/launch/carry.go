@@ -76,7 +76,7 @@ func Affordable(policy view.Policy, pool *cluster.Pool, best *offer.Row, among u
 		limit = price + more*quantity.Money(tolerance)
 	}
 	limit = limit.Add(best.Extra)
-	if slices.ContainsFunc(pool.MinValues, func(m cluster.MinValues) bool { return m.Key == label.Zone }) {
+	if WantsZones(pool) {
 		return limit, among
 	}
 	return limit, best.ZonesWithin(limit) & among
@@ -104,13 +104,13 @@ func Diversify(policy view.Policy, pool *cluster.Pool, zones uint64, within, wid
 	for _, m := range pool.MinValues {
 		values := map[string]bool{}
 		for _, r := range carried {
-			Note(values, r, m.Key)
+			Note(values, r, zones, m.Key)
 		}
 		for _, r := range wider {
 			if len(values) >= m.Count {
 				break
 			}
-			if before := len(values); Note(values, r, m.Key) > before && !slices.Contains(carried, r) {
+			if before := len(values); Note(values, r, zones, m.Key) > before && !slices.Contains(carried, r) {
 				carried = append(carried, r)
 			}
 		}
@@ -129,10 +129,24 @@ func Diversify(policy view.Policy, pool *cluster.Pool, zones uint64, within, wid
 	return carried, relaxed
 }
 
-// Note adds the row's values of the label to the set, and returns the size of the
-// set.
-func Note(values map[string]bool, r *offer.Row, key string) int {
-	for m := r.Zones; m != 0; m &= m - 1 {
+// WantsZones says whether each launch of the pool must be able to go to several zones.
+func WantsZones(pool *cluster.Pool) bool {
+	return slices.ContainsFunc(pool.MinValues, func(m cluster.MinValues) bool { return m.Key == label.Zone || m.Key == label.ZoneID })
+}
+
+// Varied says whether nodes of the row in the zones may have as many values as the pool's
+// minValues asks for of the labels that the offering decides. A launch goes to zones of
+// its best row only, so no other row can make up for that.
+func Varied(policy view.Policy, pool *cluster.Pool, r *offer.Row, zones uint64) bool {
+	return policy.BestEffortMinValues || !slices.ContainsFunc(pool.MinValues, func(m cluster.MinValues) bool {
+		return label.OfOffering(m.Key) && Note(map[string]bool{}, r, zones, m.Key) < m.Count
+	})
+}
+
+// Note adds the values of the label that nodes of the row may have in the zones to the
+// set, and returns the size of the set.
+func Note(values map[string]bool, r *offer.Row, zones uint64, key string) int {
+	for m := r.Zones & zones; m != 0; m &= m - 1 {
 		if v, ok := r.Labels(bits.TrailingZeros64(m)).Get(key); ok {
 			values[v] = true
 		}

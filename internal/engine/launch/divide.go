@@ -301,7 +301,7 @@ func (d *division) describe(p *pack.Problem, items []*item) {
 			signature[&x.where[0]] = w
 			zones := make([]uint64, len(d.rows))
 			for i, row := range d.rows {
-				zones[i] = x.where[row] & d.Market.Sale[row]
+				zones[i] = d.varied(row, x.where[row]&d.Market.Sale[row])
 			}
 			p.Where = append(p.Where, pack.Where{Zones: zones})
 		}
@@ -310,6 +310,18 @@ func (d *division) describe(p *pack.Problem, items []*item) {
 		})
 	}
 	p.Rules = roles.rules
+}
+
+// varied returns the zones, or none if a node of the row there cannot meet the pool's
+// minValues: where a rule or a volume leaves pods too few zones.
+func (d *division) varied(row int, zones uint64) uint64 {
+	r := &d.Market.Fleet.Rows[row]
+	pool := &d.Market.Fleet.Pools[r.Pool]
+	if zones == 0 || Varied(d.Policy, pool, r, zones) {
+		return zones
+	}
+	d.Unmet[pool.Name] = true
+	return 0
 }
 
 func (x *item) key() string {

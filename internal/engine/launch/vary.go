@@ -102,7 +102,7 @@ func newVariety(pool *cluster.Pool) *variety {
 func (v *variety) add(r *offer.Row) (enough bool) {
 	enough = true
 	for i, key := range v.keys {
-		enough = Note(v.values[i], r, key) >= v.least[i] && enough
+		enough = Note(v.values[i], r, r.Zones, key) >= v.least[i] && enough
 	}
 	return enough
 }

@@ -102,12 +102,16 @@ func (l *Launcher) One(p cluster.Pool) (*plan.Launch, plan.Refusal) {
 	if len(rows) == 0 {
 		return nil, why
 	}
-	cheapest := slices.MinFunc(rows, func(a, b row) int { return cmp.Compare(a.price, b.price) })
+	varied := func(r row) bool { return launch.Varied(l.Policy, &p, r.Row, r.sale) }
+	if !slices.ContainsFunc(rows, varied) {
+		return nil, plan.Refusal{Pool: p.Name, Cause: plan.MinValuesUnmet}
+	}
+	cheapest := slices.MinFunc(pick.Those(rows, varied), func(a, b row) int { return cmp.Compare(a.price, b.price) })
 	if l.market.NewTries(l.Launches).Take(cheapest.Row, 1) == 0 {
 		return nil, plan.Refusal{Pool: p.Name, Cause: plan.NoCapacity, Detail: launch.OneTry}
 	}
 	limit, zones := launch.Affordable(l.market.Widened(cheapest.Row), &p, cheapest.Row, cheapest.sale)
-	if !slices.ContainsFunc(p.MinValues, func(m cluster.MinValues) bool { return m.Key == label.Zone }) {
+	if !launch.WantsZones(&p) {
 		zones = l.emptiest(p.Name, zones)
 	}
 	var within, wider []*offer.Row
