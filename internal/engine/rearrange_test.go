@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,6 +95,27 @@ func TestStep_PodsWithRulesTakeThePlacesOfPlainPodsOnTheirWay(t *testing.T) {
 	})
 	if got := of[plan.Launch](w.step()); len(got) != 1 {
 		t.Errorf("%d launches, want 1", len(got))
+	}
+}
+
+// Where as many nodes are launched all the same, whoever came first keeps the node that
+// comes first.
+func TestStep_NobodyLosesAPlaceOnTheWayToPodsThatNeedAsManyNodes(t *testing.T) {
+	port := func(p *cluster.Pod) { p.Shape.Ports = []cluster.HostPort{{Protocol: "TCP", Port: 81}} }
+	for name, more := range map[string][]func(*cluster.Pod){"plain pods": nil, "pods with rules": {port}} {
+		w := newWorld(t)
+		w.objects.Classes[0].Types = w.objects.Classes[0].Types[1:2] // 3,900m
+		w.comes("early", 2, 1200, 0).after(time.Second)
+		w.pods("late", 3, 3900, append(more, func(p *cluster.Pod) { p.Created = w.now })...)
+		launches := of[plan.Launch](w.step())
+		if len(launches) != 3 {
+			t.Errorf("%s: %d launches, want 3", name, len(launches))
+		}
+		for _, l := range launches {
+			if strings.Contains(l.Pods[0], "early") {
+				t.Errorf("%s: the early pods have lost their node: %s is for %v", name, l.Name, l.Pods)
+			}
+		}
 	}
 }
 

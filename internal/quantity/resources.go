@@ -238,6 +238,29 @@ func (r Resources) CountIn(free Resources, limit int64) int64 {
 	return max(0, n)
 }
 
+// Copies returns how many times the room of one must be there to be as much as r: 0 for
+// nothing. It returns false if the room lacks something of r.
+func (r Resources) Copies(one Resources) (n int64, can bool) {
+	can = true
+	check := func(need, have int64) {
+		switch {
+		case need <= 0:
+		case have <= 0:
+			can = false
+		default:
+			n = max(n, (need-1)/have+1)
+		}
+	}
+	check(r.MilliCPU, one.MilliCPU)
+	check(r.MemoryBytes, one.MemoryBytes)
+	check(r.EphemeralBytes, one.EphemeralBytes)
+	check(r.PodSlots, one.PodSlots)
+	for _, a := range r.Extended {
+		check(a.Count, one.Get(a.Name))
+	}
+	return n, can
+}
+
 // IsZero says whether every amount is zero.
 func (r Resources) IsZero() bool {
 	return r.MilliCPU == 0 && r.MemoryBytes == 0 && r.EphemeralBytes == 0 && r.PodSlots == 0 && len(r.Extended) == 0

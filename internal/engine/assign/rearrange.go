@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
@@ -26,10 +27,6 @@ const (
 	// found no room before, for a rearrangement to be used. A rearrangement moves
 	// hundreds of pods, and a little demand without room fills the next node.
 	worthMoving = 600
-	// fewPlaces is how many times as much the room of a pod with rules or preferences
-	// counts. Such pods come to few places, and new nodes for them stay half empty;
-	// a plain pod that gives way to them goes to any node.
-	fewPlaces = 5
 	// movesFor limits for whom a pod can move: for pods that were created at most
 	// movesFor later. Each move may delay a pod, so pods that waited longer keep their
 	// places.
@@ -42,7 +39,7 @@ const (
 // cannot use the demand of a, from which pods have been drawn: the function anew
 // gathers demand and room again.
 func (a *Assigner) Rearranged(anew func() *Assigner, m *offer.Market) *Assigner {
-	if a.lacking(m, nil) == 0 || a.Solver.Cut() || !a.mayRearrange() {
+	if a.lacking(m, nil, quantity.Resources{}) == 0 || a.Solver.Cut() || !a.mayRearrange() {
 		return a
 	}
 	o := anew()
@@ -50,7 +47,7 @@ func (a *Assigner) Rearranged(anew func() *Assigner, m *offer.Market) *Assigner 
 	o.Demand.Evacuees().PutAside()
 	o.Meet(m)
 	o.FillAll(math.MinInt32)
-	if !o.Solver.Cut() && o.lacking(m, a) < a.lacking(m, o)/1000*worthMoving && o.homelessOthers() <= a.homelessOthers() && !strands(o, a) {
+	if !o.Solver.Cut() && o.lacking(m, a, o.pieces()) < a.lacking(m, o, quantity.Resources{})/1000*worthMoving && o.homelessOthers() <= a.homelessOthers() && !strands(o, a) {
 		o.Trace.Objects += a.Trace.Objects
 		noteMoved(o, a)
 		return o
@@ -65,23 +62,44 @@ func (a *Assigner) mayRearrange() bool {
 	return !a.Policy.CannotNominate && !a.gathered && slices.ContainsFunc(a.Room.Coming, (*room.Host).Planned)
 }
 
-// lacking returns what new nodes cost for the pods without room that would fit a node
-// on its way if other pods moved. Pods with rules or preferences that lack room in
+// lacking returns what new nodes cost, as whole ones, for the pods without room that would
+// fit a node on its way if other pods moved: so no pod loses its place to another where
+// as many nodes are launched all the same. Plain pods that the pieces of room hold in
+// total do not count. Pods with rules or preferences that lack room in
 // the other plan, too, do not count: they may have no place anywhere.
-func (a *Assigner) lacking(m *offer.Market, other *Assigner) (sum quantity.Money) {
+func (a *Assigner) lacking(m *offer.Market, other *Assigner, pieces quantity.Resources) (sum quantity.Money) {
 	var largest quantity.Resources
 	for _, h := range a.Room.Coming {
 		if h.Planned() {
 			largest = largest.Max(h.Most)
 		}
 	}
+	var shared quantity.Resources
 	for i, c := range a.Demand.Classes {
 		n := c.Count()
 		if other != nil && !c.Exchangeable() {
 			n -= min(n, other.Demand.Classes[i].Count())
 		}
 		if n > 0 && a.mayMove(c) && demand.WithoutAttach(c.Group.Shape.Requests).Fits(largest) {
-			sum = sum.Add(costOf(m, c, n))
+			if need := demand.WithoutAttach(c.Shape().Requests); c.Exchangeable() && cluster.Devices(need) == 0 {
+				shared = shared.Add(need.Times(n))
+			} else {
+				sum = sum.Add(costOf(m, c, n))
+			}
+		}
+	}
+	if shared.Fits(pieces) {
+		return sum
+	}
+	return sum.Add(m.CostOfNodes(shared, m.Sale))
+}
+
+// pieces is what is left on all nodes on their way. A plain pod that fits none of them
+// finds room there as soon as the scheduler binds another one elsewhere.
+func (a *Assigner) pieces() (sum quantity.Resources) {
+	for _, h := range a.Room.Coming {
+		if h.Planned() {
+			sum = sum.Add(h.Free.Max(quantity.Resources{}))
 		}
 	}
 	return sum
@@ -109,24 +127,15 @@ func noteMoved(a, other *Assigner) {
 	}
 }
 
-// costOf returns about what new nodes cost for n pods of the class. Pods that exclude
-// each other from a node need a node each.
+// costOf returns what new nodes cost for n pods of the class that share them with no
+// others: those with rules, preferences or devices. Pods that exclude each other from a
+// node need a node each.
 func costOf(m *offer.Market, c *demand.Class, n int64) quantity.Money {
-	sum := m.CostOf(c, n)
-	if c.Exchangeable() {
-		return sum
+	need, where := demand.WithoutAttach(c.Shape().Requests), m.Where(c)
+	if exclusive(c) {
+		return m.CostOfNodes(need, where).Times(n)
 	}
-	least := quantity.Money(-1)
-	need := demand.WithoutAttach(c.Shape().Requests)
-	for i, zones := range m.Where(c) {
-		if r := &m.Fleet.Rows[i]; zones != 0 && r.Price >= 0 && need.Fits(r.Net) && (least < 0 || r.Price < least) {
-			least = r.Price
-		}
-	}
-	if !exclusive(c) {
-		n = 1
-	}
-	return max(sum.Times(fewPlaces), least.Times(n))
+	return m.CostOfNodes(need.Times(n), where)
 }
 
 // exclusive says whether each pod of the class needs a node of its own.

@@ -2,7 +2,6 @@ package offer
 
 import (
 	"iter"
-	"math"
 	"math/bits"
 	"slices"
 	"strings"
@@ -86,30 +85,24 @@ func (m *Market) Large(r *Row) bool {
 	return m.Policy.SoftMaxMilliCPU > 0 && r.Type.Capacity.MilliCPU > m.Policy.SoftMaxMilliCPU
 }
 
-// CostOf returns about what new nodes cost an hour for n pods of the class: their
-// CPU and memory at bulk prices. Where the class needs devices, it is its share of
-// the nodes that hold the most of it for their price.
-func (m *Market) CostOf(c *demand.Class, n int64) quantity.Money {
-	need := demand.WithoutAttach(c.Shape().Requests)
-	if cluster.Devices(need) == 0 {
-		return quantity.Money(price.Bulk(need.Times(n)))
-	}
+// CostOfNodes returns what the cheapest new nodes of one row cost an hour that have so much
+// room in sum, in zones of where. Where nothing on sale has any of it, it is the price of
+// the room in bulk.
+func (m *Market) CostOfNodes(room quantity.Resources, where []uint64) quantity.Money {
 	best := quantity.Money(-1)
-	for i, zones := range m.Where(c) {
+	for i, zones := range where {
 		r := &m.Fleet.Rows[i]
-		if zones == 0 || r.Price < 0 {
+		if zones&m.Sale[i] == 0 || best >= 0 && r.Price >= best {
 			continue
 		}
-		if holds := need.CountIn(r.Net, math.MaxInt32); holds > 0 {
-			if each := r.Price / quantity.Money(holds); best < 0 || each < best {
-				best = each
-			}
+		if n, can := room.Copies(r.Net); can && (best < 0 || r.Price.Times(n) < best) {
+			best = r.Price.Times(n)
 		}
 	}
 	if best < 0 {
-		return quantity.Money(price.Bulk(need.Times(n))) // no node on sale holds it
+		return quantity.Money(price.Bulk(room))
 	}
-	return best.Times(n)
+	return best
 }
 
 // Places returns for each row the zones in which pods of the level may run.
