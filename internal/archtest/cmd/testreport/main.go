@@ -85,7 +85,7 @@ func run(ctx context.Context, args []string) (ok bool, err error) {
 			errs[i] = nil
 		}
 	}
-	return ok, errors.Join(append(errs, kept.write(r.took))...)
+	return ok, errors.Join(errors.Join(errs...), kept.write(r.took))
 }
 
 // shown says whether err is no more than what the report has shown: for that, go test exits
