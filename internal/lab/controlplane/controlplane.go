@@ -19,11 +19,6 @@ import (
 // startTimeout bounds how long one component may take to be ready.
 const startTimeout = 60 * time.Second
 
-// garbageShare is how much garbage may pile up in a component before it is collected, in percent
-// of what is in use. Collecting it at Go's own 100 takes a good part of the processors while a
-// laboratory starts.
-const garbageShare = "300"
-
 // Binaries are the paths of the programs.
 type Binaries struct {
 	Etcd, APIServer, ControllerManager, Scheduler, Kwok string
@@ -97,7 +92,7 @@ func (c *ControlPlane) LogFile(component string) string {
 func (c *ControlPlane) run(name, binary string, args []string) (*proc.Process, error) {
 	p, err := c.options.Processes.Start(proc.Spec{
 		Name: name, Path: binary, Args: args, LogFile: c.LogFile(name), Dir: c.options.Dir,
-		Env: []string{"HOME=" + c.options.Dir, "PATH=" + os.Getenv("PATH"), "GOGC=" + garbageShare},
+		Env: []string{"HOME=" + c.options.Dir, "PATH=" + os.Getenv("PATH")},
 	})
 	c.running[name] = p
 	return p, err
