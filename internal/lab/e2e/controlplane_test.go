@@ -15,14 +15,35 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/controlplane"
 )
 
-func TestControlPlane_KwokKeepsNodesAndPodsButNotThoseOfTheBootstrapNodes(t *testing.T) {
-	b := startBare(t, bootstrapNode)
-	for _, name := range []string{"hand-made", bootstrapNode} {
-		createNode(t, b, name)
-		createPod(t, b, &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "on-" + name},
-			Spec:       corev1.PodSpec{NodeSelector: map[string]string{corev1.LabelHostname: name}, Containers: []corev1.Container{{Name: "c", Image: "any"}}},
+// unattended is a bootstrap node without a kubelet.
+const unattended = "bootstrap-2"
+
+// handMade is a taint of nodes that the tests make: other pods keep away from them.
+const handMade = "example.com/hand-made"
+
+// TestControlPlane has all that needs a control plane alone, and a stand-in kubelet, in one. Its
+// parts have nodes and pods of their own.
+func TestControlPlane(t *testing.T) {
+	b := startBare(t, bootstrapNode, unattended)
+	startKubelet(t, b)
+	for name, part := range map[string]func(*testing.T, bare){
+		"Kwok_KeepsNodesAndPodsButNotThoseOfTheBootstrapNodes":   kwokKeepsNodesAndPods,
+		"Kwok_PodsTerminateForTheirGracePeriodOrAsLongAsTheySay": kwoksPodsTerminate,
+		"Kubelet_RunsAPodFromItsSpecAndStopsItWithGrace":         kubeletRunsAPod,
+		"Kubelet_UnknownImageIsNotPassedOffAsRunning":            unknownImageDoesNotRun,
+		"Forward_ReachesWhatListensOnThePodsLocalhostAlone":      forwardReachesLocalhost,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			part(t, b)
 		})
+	}
+}
+
+func kwokKeepsNodesAndPods(t *testing.T, b bare) {
+	for _, name := range []string{"hand-made", unattended} {
+		createNode(t, b, name)
+		createPod(t, b, podOn(name, "on-"+name))
 	}
 	phase := func(name string) *corev1.Pod {
 		pod, err := b.clients.CoreV1().Pods("default").Get(t.Context(), name, metav1.GetOptions{})
@@ -32,24 +53,21 @@ func TestControlPlane_KwokKeepsNodesAndPodsButNotThoseOfTheBootstrapNodes(t *tes
 		return pod
 	}
 	eventually(t, 30*time.Second, func() error {
-		kwoks, ours := phase("on-hand-made"), phase("on-"+bootstrapNode)
+		kwoks, ours := phase("on-hand-made"), phase("on-"+unattended)
 		if kwoks.Status.Phase != corev1.PodRunning || ours.Spec.NodeName == "" {
 			return fmt.Errorf("pods are %s on %q and %s on %q", kwoks.Status.Phase, kwoks.Spec.NodeName, ours.Status.Phase, ours.Spec.NodeName)
 		}
 		return nil
 	})
 	// A second pod that KWOK starts after this one was bound proves that KWOK had its chance.
-	createPod(t, b, &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "later"},
-		Spec:       corev1.PodSpec{NodeSelector: map[string]string{corev1.LabelHostname: "hand-made"}, Containers: []corev1.Container{{Name: "c", Image: "any"}}},
-	})
+	createPod(t, b, podOn("hand-made", "later"))
 	eventually(t, 30*time.Second, func() error {
 		if got := phase("later").Status.Phase; got != corev1.PodRunning {
 			return fmt.Errorf("later pod is %s", got)
 		}
 		return nil
 	})
-	if got := phase("on-" + bootstrapNode).Status.Phase; got != corev1.PodPending {
+	if got := phase("on-" + unattended).Status.Phase; got != corev1.PodPending {
 		t.Errorf("KWOK took a pod of the bootstrap node: it is %s", got)
 	}
 }
@@ -65,6 +83,7 @@ func createNode(t *testing.T, b bare, name string) {
 			Name: name, Labels: map[string]string{corev1.LabelHostname: name},
 			Annotations: map[string]string{controlplane.NodeAnnotation: controlplane.NodeAnnotationValue},
 		},
+		Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: handMade, Effect: corev1.TaintEffectNoSchedule}}},
 		Status: corev1.NodeStatus{
 			Capacity: resources, Allocatable: resources,
 			Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.1.7"}, {Type: corev1.NodeHostName, Address: name}},
@@ -75,8 +94,19 @@ func createNode(t *testing.T, b bare, name string) {
 	}
 }
 
-func TestControlPlane_PodsTerminateForTheirGracePeriodOrAsLongAsTheySay(t *testing.T) {
-	b := startBare(t)
+// podOn is a pod for one node that the tests made.
+func podOn(node, name string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Spec: corev1.PodSpec{
+			NodeSelector: map[string]string{corev1.LabelHostname: node},
+			Tolerations:  []corev1.Toleration{{Key: handMade, Operator: corev1.TolerationOpExists}},
+			Containers:   []corev1.Container{{Name: "c", Image: "any"}},
+		},
+	}
+}
+
+func kwoksPodsTerminate(t *testing.T, b bare) {
 	createNode(t, b, "node")
 	grace := int64(3)
 	hour := int64(3600)
@@ -88,10 +118,9 @@ func TestControlPlane_PodsTerminateForTheirGracePeriodOrAsLongAsTheySay(t *testi
 		"whole": {nil, &grace}, "quick": {map[string]string{controlplane.TerminationAnnotation: "500ms"}, &hour},
 		"stuck": {map[string]string{controlplane.TerminationAnnotation: "1h"}, &grace},
 	} {
-		createPod(t, b, &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Annotations: spec.annotations},
-			Spec:       corev1.PodSpec{TerminationGracePeriodSeconds: spec.grace, Containers: []corev1.Container{{Name: "c", Image: "any"}}},
-		})
+		pod := podOn("node", name)
+		pod.Annotations, pod.Spec.TerminationGracePeriodSeconds = spec.annotations, spec.grace
+		createPod(t, b, pod)
 		eventually(t, 30*time.Second, func() error {
 			pod, err := pods.Get(t.Context(), name, metav1.GetOptions{})
 			if err != nil || pod.Status.Phase != corev1.PodRunning {

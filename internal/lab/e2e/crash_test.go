@@ -15,7 +15,9 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
 )
 
-func TestLab_KilledLeavesNoProcessAndTheNextStartSweepsItsFiles(t *testing.T) {
+// TestLab_LeavesNothing kills a laboratory: no process stays, and the next start sweeps its files.
+// That one is closed, which leaves neither.
+func TestLab_LeavesNothing(t *testing.T) {
 	root := t.TempDir()
 	self, err := os.Executable()
 	if err != nil {
@@ -61,9 +63,7 @@ func TestLab_KilledLeavesNoProcessAndTheNextStartSweepsItsFiles(t *testing.T) {
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Errorf("%s was not swept: %v", dir, err)
 	}
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
+	closeLeavesNothing(t, l, root)
 }
 
 // processesNaming lists the living processes whose command line names a

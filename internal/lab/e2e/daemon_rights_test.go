@@ -12,19 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
 )
 
-// TestDaemonRights_PodsGetNodesWithoutNominationsAndAreNominatedOnceThatIsAllowed
-// deploys the daemon with a ClusterRole that does not let it patch pods/status,
-// and gives it the whole one while it runs.
-func TestDaemonRights_PodsGetNodesWithoutNominationsAndAreNominatedOnceThatIsAllowed(t *testing.T) {
-	d := startDaemonLab(t, lab.Options{})
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(d.logTail())
-		}
-	})
+// podsAreNominatedOnceThatIsAllowed deploys the daemon with a ClusterRole that does not let it
+// patch pods/status, and gives it the whole one while it runs.
+func podsAreNominatedOnceThatIsAllowed(t *testing.T, d *daemonLab) {
 	all, err := install.Objects(d.options)
 	if err != nil {
 		t.Fatal(err)
@@ -53,6 +45,8 @@ func TestDaemonRights_PodsGetNodesWithoutNominationsAndAreNominatedOnceThatIsAll
 		}
 		return nil
 	})
+	d.scale(t, p, 0)
+	d.empties(t, p)
 }
 
 // without returns the objects with ClusterRoles that do not speak of the resource.

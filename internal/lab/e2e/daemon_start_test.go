@@ -22,10 +22,9 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
 )
 
-// TestDaemonStart_NamesWhatIsMissing deploys daemons that cannot work. Each says
-// why in one line, ends, and is never ready.
-func TestDaemonStart_NamesWhatIsMissing(t *testing.T) {
-	d := startDaemonLab(t, lab.Options{})
+// startNamesWhatIsMissing deploys daemons that cannot work. Each says why in one line, ends, and
+// is never ready. Nobody has installed the definitions before.
+func startNamesWhatIsMissing(t *testing.T, d *daemonLab) {
 	kinds := func(names ...string) func(*unstructured.Unstructured) bool {
 		return func(o *unstructured.Unstructured) bool { return slices.Contains(names, o.GetKind()) }
 	}

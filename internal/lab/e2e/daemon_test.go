@@ -17,7 +17,9 @@ import (
 // Its parts have pools and Deployments of their own.
 func TestDaemon(t *testing.T) {
 	d := startDaemonLab(t, lab.Options{Progress: os.Stderr})
-	identities := d.begin(t)
+	identities := d.identities(t)
+	d.installDaemon(t)
+	d.apply(t, d.nodeClass(nodeClassName, nil))
 
 	d.part(t, "PodsRunOnNodesThatItLaunchesAndGoWhenEmpty", podsRunOnNodesThatItLaunches)
 	d.part(t, "Explain_TheGuidesBlocksReachTheLeader", explainReachesTheLeader)
@@ -52,10 +54,14 @@ func TestDaemon(t *testing.T) {
 }
 
 // TestDaemonBroken runs the deployed daemon where something is broken for everybody: its
-// parts come one after the other.
+// parts come one after the other. First nothing is installed.
 func TestDaemonBroken(t *testing.T) {
 	d := startDaemonLab(t, lab.Options{})
-	identities := d.begin(t)
+	identities := d.identities(t)
+	d.part(t, "Start_NamesWhatIsMissing", startNamesWhatIsMissing)
+	d.part(t, "Rights_PodsGetNodesWithoutNominationsAndAreNominatedOnceThatIsAllowed", podsAreNominatedOnceThatIsAllowed)
+	d.installDaemon(t)
+	d.apply(t, d.nodeClass(nodeClassName, nil))
 	orphan := d.launchOrphans(t)
 
 	d.withoutRules(t, func(t *testing.T) {
@@ -74,17 +80,14 @@ func TestDaemonBroken(t *testing.T) {
 	d.part(t, "Identity_NobodyUsesTheAdministratorsToken", identities)
 }
 
-// begin installs the daemon and makes the node class. It returns what checks, in the end, that
-// nobody has been the administrator since.
-func (d *daemonLab) begin(t *testing.T) (identities func(*testing.T, *daemonLab)) {
+// identities returns what checks, in the end, that nobody has been the administrator since.
+func (d *daemonLab) identities(t *testing.T) func(*testing.T, *daemonLab) {
 	t.Helper()
 	launcher, err := d.AdminUserAgents()
 	if err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	d.installDaemon(t)
-	d.apply(t, d.nodeClass(nodeClassName, nil))
 	return func(t *testing.T, d *daemonLab) { d.ownIdentities(t, launcher, began) }
 }
 

@@ -82,7 +82,7 @@ func (s shell) forward(t *testing.T, pod string, port int) (address string, stop
 // forwardedPod has a container that listens on the pod's address, one that
 // listens on the pod's localhost, and one that says that it cannot listen.
 func forwardedPod() *corev1.Pod {
-	pod := programPod("p", "ours/program:v1")
+	pod := programPod("forwarded", "ours/program:v1")
 	onLocalhost, broken := *pod.Spec.Containers[0].DeepCopy(), *pod.Spec.Containers[0].DeepCopy()
 	onLocalhost.Name, onLocalhost.Args, onLocalhost.ReadinessProbe, onLocalhost.Ports = "localhost", []string{"$(KARPENTERD_LOOPBACK):8082"}, nil, nil
 	broken.Name, broken.Args, broken.ReadinessProbe, broken.Ports = "broken", []string{"nowhere"}, nil, nil
@@ -91,11 +91,9 @@ func forwardedPod() *corev1.Pod {
 	return pod
 }
 
-func TestForward_ReachesWhatListensOnThePodsLocalhostAlone(t *testing.T) {
-	b := startBare(t, bootstrapNode)
-	startKubelet(t, b)
+func forwardReachesLocalhost(t *testing.T, b bare) {
 	createPod(t, b, forwardedPod())
-	podIs(t, b, "p", "up", func(pod *corev1.Pod, _ corev1.ContainerStatus) bool {
+	podIs(t, b, "forwarded", "up", func(pod *corev1.Pod, _ corev1.ContainerStatus) bool {
 		return slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.Name == "program" && s.Ready }) &&
 			slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.Name == "broken" && s.RestartCount > 0 })
 	})
@@ -104,7 +102,7 @@ func TestForward_ReachesWhatListensOnThePodsLocalhostAlone(t *testing.T) {
 
 	var env string
 	eventually(t, patience, func() error { // the container may not listen yet: then kubectl ends
-		address, stop, end := s.forward(t, "p", 8082)
+		address, stop, end := s.forward(t, "forwarded", 8082)
 		defer end()
 		defer stop()
 		if env = get(t, "http://"+address+"/env"); valueOf(env, "KARPENTERD_LOOPBACK") == "" {
@@ -121,7 +119,7 @@ func TestForward_ReachesWhatListensOnThePodsLocalhostAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = answer.Body.Close()
-	address, stop, end := s.forward(t, "p", 8080)
+	address, stop, end := s.forward(t, "forwarded", 8080)
 	defer stop()
 	get(t, "http://"+address+"/env")
 	if complaints := end(); !strings.Contains(complaints, "failed to connect to localhost:8080") || !strings.Contains(complaints, "connection refused") {
@@ -136,9 +134,9 @@ func TestForward_ReachesWhatListensOnThePodsLocalhostAlone(t *testing.T) {
 	for _, c := range []struct {
 		words, want []string
 	}{
-		{[]string{"exec", "p", "-c", "program", "--", filepath.Base(self), "nowhere"}, []string{nowhere, "command terminated with exit code 1\n"}},
-		{[]string{"exec", "p", "-c", "program", "--", "sh"}, []string{`exec: "sh": executable file not found in $PATH`}},
-		{[]string{"logs", "p", "-c", "broken"}, []string{nowhere}},
+		{[]string{"exec", "forwarded", "-c", "program", "--", filepath.Base(self), "nowhere"}, []string{nowhere, "command terminated with exit code 1\n"}},
+		{[]string{"exec", "forwarded", "-c", "program", "--", "sh"}, []string{`exec: "sh": executable file not found in $PATH`}},
+		{[]string{"logs", "forwarded", "-c", "broken"}, []string{nowhere}},
 	} {
 		got := s.run(t, c.words...)
 		for _, want := range c.want {

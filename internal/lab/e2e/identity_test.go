@@ -47,12 +47,7 @@ func whoami(ctx context.Context, w http.ResponseWriter) error {
 	return nil
 }
 
-func TestIdentity_AnnotatedPodIsItsRoleAtAWSAndItsServiceAccountAtTheCluster(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := startWorld(t, lab.Options{DaemonBinary: self})
+func annotatedPod(t *testing.T, w world) {
 	issuer := strings.TrimPrefix(issuerOf(t, w), "https://")
 	trust := fmt.Sprintf(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"sts:AssumeRoleWithWebIdentity",
 		"Principal":{"Federated":"arn:aws:iam::%s:oidc-provider/%s"},

@@ -117,19 +117,17 @@ func get(t *testing.T, url string) string {
 	return string(raw)
 }
 
-func TestKubelet_RunsAPodFromItsSpecAndStopsItWithGrace(t *testing.T) {
-	b := startBare(t, bootstrapNode)
-	startKubelet(t, b)
-	createPod(t, b, programPod("p", "ours/program:v1"))
-	pod := podIs(t, b, "p", "ready", func(_ *corev1.Pod, s corev1.ContainerStatus) bool { return s.Ready })
+func kubeletRunsAPod(t *testing.T, b bare) {
+	createPod(t, b, programPod("program", "ours/program:v1"))
+	pod := podIs(t, b, "program", "ready", func(_ *corev1.Pod, s corev1.ContainerStatus) bool { return s.Ready })
 	if pod.Status.Phase != corev1.PodRunning || !strings.HasPrefix(pod.Status.PodIP, "10.200.") {
 		t.Errorf("phase %s, address %s; want Running, 10.200.x", pod.Status.Phase, pod.Status.PodIP)
 	}
 
-	logFile := filepath.Join(b.dir, "logs", "default_p_program.log")
+	logFile := filepath.Join(b.dir, "logs", "default_program_program.log")
 	address := localAddress(t, "alone")
 	env := get(t, "http://"+address+":8080/env")
-	for _, want := range []string{"POD_IP=" + address, "HOSTNAME=p", "KUBECONFIG="} {
+	for _, want := range []string{"POD_IP=" + address, "HOSTNAME=program", "KUBECONFIG="} {
 		if !strings.Contains(env, want) {
 			t.Errorf("environment lacks %s:\n%s", want, env)
 		}
@@ -141,15 +139,15 @@ func TestKubelet_RunsAPodFromItsSpecAndStopsItWithGrace(t *testing.T) {
 	}
 
 	get(t, "http://"+address+":8080/exit")
-	podIs(t, b, "p", "ready after a restart", func(_ *corev1.Pod, s corev1.ContainerStatus) bool {
+	podIs(t, b, "program", "ready after a restart", func(_ *corev1.Pod, s corev1.ContainerStatus) bool {
 		return s.Ready && s.RestartCount == 1 && s.LastTerminationState.Terminated != nil && s.LastTerminationState.Terminated.ExitCode == 3
 	})
 
-	if err := b.clients.CoreV1().Pods("default").Delete(t.Context(), "p", metav1.DeleteOptions{}); err != nil {
+	if err := b.clients.CoreV1().Pods("default").Delete(t.Context(), "program", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, 15*time.Second, func() error {
-		_, err := b.clients.CoreV1().Pods("default").Get(t.Context(), "p", metav1.GetOptions{})
+		_, err := b.clients.CoreV1().Pods("default").Get(t.Context(), "program", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
@@ -164,11 +162,9 @@ func TestKubelet_RunsAPodFromItsSpecAndStopsItWithGrace(t *testing.T) {
 	}
 }
 
-func TestKubelet_UnknownImageIsNotPassedOffAsRunning(t *testing.T) {
-	b := startBare(t, bootstrapNode)
-	startKubelet(t, b)
-	createPod(t, b, programPod("p", "other/program:v1"))
-	pod := podIs(t, b, "p", "refused", func(_ *corev1.Pod, s corev1.ContainerStatus) bool {
+func unknownImageDoesNotRun(t *testing.T, b bare) {
+	createPod(t, b, programPod("unknown", "other/program:v1"))
+	pod := podIs(t, b, "unknown", "refused", func(_ *corev1.Pod, s corev1.ContainerStatus) bool {
 		return s.State.Waiting != nil && s.State.Waiting.Reason == "ErrImagePull"
 	})
 	if got := pod.Status.ContainerStatuses[0].State.Waiting.Message; !strings.Contains(got, "other/program:v1") {

@@ -203,12 +203,9 @@ func (w world) staysOut(t *testing.T, id, reason string) {
 	}
 }
 
-func TestLab_CloseLeavesNoProcessAndNoFile(t *testing.T) {
-	root := t.TempDir()
-	l, err := lab.Start(t.Context(), lab.Options{Dir: root})
-	if err != nil {
-		t.Fatal(err)
-	}
+// closeLeavesNothing closes the only laboratory of the root: no process stays, and no file.
+func closeLeavesNothing(t *testing.T, l *lab.Lab, root string) {
+	t.Helper()
 	dir := l.Dir
 	if len(processesNaming(t, dir)) == 0 {
 		t.Fatal("no process names the scratch directory: the test cannot see any")

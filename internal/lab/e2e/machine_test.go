@@ -5,6 +5,7 @@ package e2e
 import (
 	"fmt"
 	"maps"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -21,21 +22,26 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/controlplane"
 )
 
-// TestMachine_JoinsOnlyWhenEverythingIsRight shares one laboratory: every case
-// has a role of its own.
-func TestMachine_JoinsOnlyWhenEverythingIsRight(t *testing.T) {
-	w := startWorld(t, lab.Options{NodeGrace: 5 * time.Second})
+// TestIdentity lets machines join only when everything is right, and asks pods who they are, in
+// one laboratory: every case has a role of its own.
+func TestIdentity(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := startWorld(t, lab.Options{NodeGrace: 5 * time.Second, DaemonBinary: self})
 	for _, c := range []struct {
 		name string
 		run  func(*testing.T, world)
 	}{
-		{"RightMachineJoinsAndLeavesWithItsInstance", rightMachineJoins},
-		{"StoppedKubeletMakesItsNodeNotReadyUntilItResumes", stoppedKubelet},
-		{"HungKubeletStartsNoPodUntilItResumes", hungKubelet},
-		{"WrongCertificateAuthorityStaysOut", wrongCertificateAuthority},
-		{"WrongClusterNameStaysOut", wrongClusterName},
-		{"WrongRoleStaysOut", wrongRole},
-		{"MissingAccessEntryStaysOutUntilThereIsOne", missingAccessEntry},
+		{"Machine_RightOneJoinsAndLeavesWithItsInstance", rightMachineJoins},
+		{"Machine_StoppedKubeletMakesItsNodeNotReadyUntilItResumes", stoppedKubelet},
+		{"Machine_HungKubeletStartsNoPodUntilItResumes", hungKubelet},
+		{"Machine_WrongCertificateAuthorityStaysOut", wrongCertificateAuthority},
+		{"Machine_WrongClusterNameStaysOut", wrongClusterName},
+		{"Machine_WrongRoleStaysOut", wrongRole},
+		{"Machine_MissingAccessEntryStaysOutUntilThereIsOne", missingAccessEntry},
+		{"Pod_AnnotatedIsItsRoleAtAWSAndItsServiceAccountAtTheCluster", annotatedPod},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, w) })
 	}

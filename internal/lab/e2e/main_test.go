@@ -129,6 +129,10 @@ func startBare(t *testing.T, bootstrap ...string) bare {
 	return bare{plane, clients, processes, dir}
 }
 
+// pollEvery is how often tests look. Many of them look side by side, often at all pods or nodes:
+// four times as often the API server would be busy with that alone.
+const pollEvery = 200 * time.Millisecond
+
 // eventually polls until check has no complaint, or fails with the last one.
 func eventually(t *testing.T, within time.Duration, check func() error) {
 	t.Helper()
@@ -141,6 +145,6 @@ func eventually(t *testing.T, within time.Duration, check func() error) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not within %s: %v", within, err)
 		}
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(pollEvery)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
@@ -42,11 +43,12 @@ func (c check) ValidateString(_ context.Context, req validator.StringRequest, re
 	}
 }
 
-// pattern accepts what the expression matches.
+// pattern accepts what the expression matches. A schema is made anew for each server, and most
+// of its attributes are not set.
 func pattern(description, expression string) check {
-	re := regexp.MustCompile(expression)
+	re := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 	return check{description: description, test: func(s string) error {
-		if !re.MatchString(s) {
+		if !re().MatchString(s) {
 			return fmt.Errorf("%q is not valid: %s", s, description)
 		}
 		return nil

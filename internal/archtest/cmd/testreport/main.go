@@ -1,8 +1,10 @@
 // Command testreport runs `go test` with the arguments it is given, -json among
 // them. What follows a `--` are the arguments of another `go test`, which runs beside it, and
 // what follows a `++` those of one that runs after it: what waits runs side by side, and what
-// computes in turn. Where arguments begin with -parts=N, the tests of their package are dealt
-// to N processes, which run side by side.
+// computes in turn. Where arguments begin with -parts=N, the tests of their package, the last
+// of the arguments, are dealt to N processes of one program, which run side by side. With
+// -took=FILE before all else, what each test takes is kept in the file, and the next run deals
+// so that the parts take alike.
 // The report is in a form for people: a line for each package as it finishes, the
 // output of failures in full, a sign of life while nothing finishes, and at
 // the end the tests that took longest, what was skipped and `N passed, N failed, N skipped`.
@@ -19,6 +21,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,11 +47,20 @@ func main() {
 }
 
 // run tells whether all tests have passed. What go test alone says is an error.
-func run(ctx context.Context, args []string) (bool, error) {
+func run(ctx context.Context, args []string) (ok bool, err error) {
+	kept, args, err := readTook(args)
+	if err != nil {
+		return false, err
+	}
 	r := newReport(os.Stdout, allowedSkips())
 	quiet := r.showSignsOfLife(15 * time.Second)
+	programs, err := os.MkdirTemp("", "testreport-")
+	if err != nil {
+		return false, fmt.Errorf("programs build: %w", err)
+	}
+	defer os.RemoveAll(programs)
 	var all sync.WaitGroup
-	lanes, err := deal(ctx, apart(args, "--"))
+	lanes, err := deal(ctx, programs, kept.seconds, apart(args, "--"))
 	if err != nil {
 		quiet()
 		return false, err
@@ -60,20 +72,20 @@ func run(ctx context.Context, args []string) (bool, error) {
 			part = fmt.Sprintf(" (%d)", i+1)
 		}
 		all.Go(func() {
-			for _, args := range apart(lane, "++") {
-				errs[i] = errors.Join(errs[i], r.test(ctx, args, part))
+			for _, c := range lane {
+				errs[i] = errors.Join(errs[i], r.test(ctx, c, part))
 			}
 		})
 	}
 	all.Wait()
 	quiet()
-	ok := r.summary()
+	ok = r.summary()
 	for i, err := range errs {
 		if !ok && shown(err) {
 			errs[i] = nil
 		}
 	}
-	return ok, errors.Join(errs...)
+	return ok, errors.Join(errors.Join(errs...), kept.write(r.took))
 }
 
 // shown says whether err is no more than what the report has shown: for that, go test exits
@@ -98,69 +110,56 @@ func apart(args []string, mark string) [][]string {
 	}
 }
 
-// deal puts in place of each run that begins with -parts=N that many runs, each with its
-// part of the tests.
-func deal(ctx context.Context, runs [][]string) ([][]string, error) {
-	var dealt [][]string
-	for _, args := range runs {
+// command is a program that prints test events.
+type command struct {
+	dir  string // where it runs; empty: here
+	args []string
+}
+
+// deal makes a lane of each run, and of one that begins with -parts=N that many, each with
+// its part of the tests. Their programs are built in the folder.
+func deal(ctx context.Context, programs string, took map[string]float64, runs [][]string) ([][]command, error) {
+	var lanes [][]command
+	for i, args := range runs {
 		number, asked := strings.CutPrefix(args[0], "-parts=")
 		if !asked {
-			dealt = append(dealt, args)
+			var lane []command
+			for _, args := range apart(args, "++") {
+				lane = append(lane, command{args: append([]string{"go", "test"}, args...)})
+			}
+			lanes = append(lanes, lane)
 			continue
 		}
 		parts, err := strconv.Atoi(number)
 		if err != nil || parts < 1 {
 			return nil, fmt.Errorf("-parts=%s: want a number of at least 1", number)
 		}
-		names, err := testsOf(ctx, args[1:])
+		whole, err := build(ctx, filepath.Join(programs, strconv.Itoa(i)), args[1:])
 		if err != nil {
 			return nil, err
 		}
-		for _, part := range hands(names, parts) {
-			dealt = append(dealt, append([]string{"-run", "^(" + strings.Join(part, "|") + ")$"}, args[1:]...))
+		names, err := whole.tests(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, names := range hands(names, parts, func(name string) (float64, bool) {
+			seconds, known := took[test{whole.pkg, name}.String()]
+			return seconds, known
+		}) {
+			lanes = append(lanes, []command{whole.part(names)})
 		}
 	}
-	return dealt, nil
+	return lanes, nil
 }
 
-// hands deals the names in turn, so that tests of one file, which are often alike, are apart.
-func hands(names []string, n int) [][]string {
-	n = max(1, min(n, len(names)))
-	all := make([][]string, n)
-	for i, name := range names {
-		all[i%n] = append(all[i%n], name)
-	}
-	return all
-}
-
-// testsOf lists the tests of a run. It also compiles them, once for all parts.
-func testsOf(ctx context.Context, args []string) ([]string, error) {
-	list := slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "-json" })
-	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-list", "."}, list...)...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("tests list: %w\n%s", err, out)
-	}
-	var names []string
-	for line := range strings.Lines(string(out)) {
-		if name := strings.TrimSpace(line); strings.HasPrefix(name, "Test") || strings.HasPrefix(name, "Example") || strings.HasPrefix(name, "Fuzz") {
-			names = append(names, name)
-		}
-	}
-	if len(names) == 0 {
-		return nil, fmt.Errorf("tests list: %v has no test", args)
-	}
-	return names, nil
-}
-
-// test runs `go test` once. The part follows the names of packages in the report.
-func (r *report) test(ctx context.Context, args []string, part string) error {
-	cmd := exec.CommandContext(ctx, "go", append([]string{"test"}, args...)...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+// test runs one `go test`, or part of one. The part follows the names of packages in the report.
+// An interrupt is for all processes of the command: what converts the output does not hand it on.
+func (r *report) test(ctx context.Context, c command, part string) error {
+	cmd := exec.CommandContext(ctx, c.args[0], c.args[1:]...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
 	cmd.WaitDelay = 30 * time.Second // tests stop what they started
-	cmd.Stderr = os.Stderr
+	cmd.Dir, cmd.Stderr = c.dir, os.Stderr
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		return fmt.Errorf("test run: %w", err)

@@ -2,8 +2,11 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -150,34 +153,102 @@ func TestReport_PartsOfOnePackageAreToldApart(t *testing.T) {
 
 // Every test is in one part.
 func TestDeal_EachTestIsInOnePart(t *testing.T) {
-	dealt, err := deal(t.Context(), [][]string{{"-json", "./x"}, {"-parts=3", "-json", "."}})
+	lanes, err := deal(t.Context(), t.TempDir(), nil, [][]string{{"-json", "./x", "++", "-json", "./y"}, {"-parts=3", "-json", "-timeout", "7m", "."}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(dealt) != 4 || !reflect.DeepEqual(dealt[0], []string{"-json", "./x"}) {
-		t.Fatalf("runs: %q", dealt)
+	if len(lanes) != 4 || !reflect.DeepEqual(lanes[0], []command{{args: []string{"go", "test", "-json", "./x"}}, {args: []string{"go", "test", "-json", "./y"}}}) {
+		t.Fatalf("lanes: %q", lanes)
 	}
 	names := map[string]int{}
-	for _, args := range dealt[1:] {
-		if !reflect.DeepEqual(args[2:], []string{"-json", "."}) {
-			t.Errorf("arguments of a part: %q", args)
+	for _, lane := range lanes[1:] {
+		if len(lane) != 1 || filepath.Base(lane[0].dir) != "testreport" || !slices.Contains(lane[0].args, "-test.timeout=7m") {
+			t.Errorf("a part: %+v", lane)
 		}
-		pattern := regexp.MustCompile(args[1])
+		i := slices.IndexFunc(lane[0].args, func(arg string) bool { return strings.HasPrefix(arg, "-test.run=") })
+		pattern := regexp.MustCompile(strings.TrimPrefix(lane[0].args[i], "-test.run="))
 		for _, name := range []string{"TestReport_FailsOnWhateverIsNotAPass", "TestDeal_EachTestIsInOnePart", "TestRun_FailsWithAnyOfItsParts"} {
 			if pattern.MatchString(name) {
 				names[name]++
 			}
 		}
 		if pattern.MatchString("TestRun_") {
-			t.Errorf("%s matches the beginning of a name", args[1])
+			t.Errorf("%s matches the beginning of a name", pattern)
 		}
 	}
 	if !reflect.DeepEqual(names, map[string]int{"TestReport_FailsOnWhateverIsNotAPass": 1, "TestDeal_EachTestIsInOnePart": 1, "TestRun_FailsWithAnyOfItsParts": 1}) {
 		t.Errorf("parts that have the test: %v", names)
 	}
-	for _, bad := range [][]string{{"-parts=0", "."}, {"-parts=x", "."}, {"-parts=2", "./no-such-package"}} {
-		if dealt, err := deal(t.Context(), [][]string{bad}); err == nil {
-			t.Errorf("%q: %q", bad, dealt)
+	for _, bad := range [][]string{{"-parts=0", "."}, {"-parts=x", "."}, {"-parts=2", "./no-such-package"}, {"-parts=2", "../../testdata/fused"}} {
+		if lanes, err := deal(t.Context(), t.TempDir(), nil, [][]string{bad}); err == nil {
+			t.Errorf("%q: %q", bad, lanes)
+		}
+	}
+}
+
+func TestHands_PartsTakeAlike(t *testing.T) {
+	took := map[string]float64{"a": 1, "b": 9, "c": 5, "d": 5, "e": 0}
+	known := func(name string) (float64, bool) { s, is := took[name]; return s, is }
+	if got := hands([]string{"a", "b", "c", "d", "e", "new"}, 2, known); !reflect.DeepEqual(got, [][]string{{"b", "new"}, {"c", "d", "a", "e"}}) {
+		t.Errorf("dealt: %q", got) // 4 seconds for what is new
+	}
+	unknown := func(string) (float64, bool) { return 0, false }
+	if got := hands([]string{"a", "b", "c", "d", "e"}, 2, unknown); !reflect.DeepEqual(got, [][]string{{"a", "c", "e"}, {"b", "d"}}) {
+		t.Errorf("dealt in turn: %q", got)
+	}
+	if got := hands([]string{"a"}, 3, known); !reflect.DeepEqual(got, [][]string{{"a"}}) {
+		t.Errorf("a part without tests: %q", got)
+	}
+}
+
+func TestTook_OfOneRunIsKnownToTheNext(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "bin", "took.json")
+	for i, now := range []map[test]float64{{{"p (1)", "A"}: 2, {"p (2)", "B"}: 3}, {{"p (2)", "A"}: 4}} {
+		kept, rest, err := readTook([]string{"-took=" + file, "-json", "."})
+		if err != nil || !slices.Equal(rest, []string{"-json", "."}) || len(kept.seconds) != 2*i {
+			t.Errorf("run %d: %v, %q, %v", i, kept, rest, err)
+		}
+		if err := kept.write(now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if kept, _, err := readTook([]string{"-took=" + file}); err != nil || !reflect.DeepEqual(kept.seconds, map[string]float64{"p.A": 4, "p.B": 3}) {
+		t.Errorf("kept: %v, %v", kept, err)
+	}
+	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := readTook([]string{"-took=" + file}); err == nil || !strings.Contains(err.Error(), "remove "+file) {
+		t.Errorf("a broken file: %v", err)
+	}
+	if kept, rest, err := readTook([]string{"-json"}); err != nil || len(rest) != 1 || kept.write(map[test]float64{{"p", "A"}: 1}) != nil {
+		t.Errorf("without a file: %v, %v", kept, err)
+	}
+}
+
+// A part is as go test would have run it: in the folder of its package, with an event for each
+// test, and failed when a test fails or takes the process down.
+func TestPart_IsWhatGoTestWouldHaveRun(t *testing.T) {
+	p, err := build(t.Context(), filepath.Join(t.TempDir(), "program"), []string{"-json", "./testdata/parts"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if names, err := p.tests(t.Context()); err != nil || !slices.Equal(names, []string{"TestFails", "TestDies", "TestPasses"}) {
+		t.Errorf("tests %q, %v", names, err)
+	}
+	for name, want := range map[string]string{
+		"TestPasses": "1 passed, 0 failed, 0 skipped",
+		"TestFails":  "for a reason",
+		"TestDies":   "failed: github.com/karpenterd/terraform-provider-karpenter/internal/archtest/cmd/testreport/testdata/parts (7).TestDies",
+	} {
+		var out bytes.Buffer
+		r := newReport(&out, nil)
+		err := r.test(t.Context(), p.part([]string{name}), " (7)")
+		if passes := name == "TestPasses"; r.summary() != passes || (err == nil) != passes || !shown(err) && !passes {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s: the report lacks %q:\n%s", name, want, &out)
 		}
 	}
 }
