@@ -46,5 +46,5 @@ func (c *Controller) noteUnread(ctx context.Context, claim *v1.NodeClaim) error 
 func (c *Controller) noteRead(ctx context.Context, claim *v1.NodeClaim) error {
 	want := claim.DeepCopy()
 	want.Conditions().Set(v1.ConditionReady, "", "", "", c.Now())
-	return c.writeStatus(ctx, want)
+	return c.writeStatus(ctx, claim, want)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -21,6 +20,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 )
 
 // bench is a Server with a world and two kinds of an API server.
@@ -164,14 +164,23 @@ func (s *store) Get(_ context.Context, name string, _ metav1.GetOptions, _ ...st
 	return nil, apierrors.NewNotFound(schema.GroupResource{}, name)
 }
 
-func (s *store) Patch(_ context.Context, name string, _ types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*unstructured.Unstructured, error) {
+func (s *store) Patch(_ context.Context, name string, kind types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*unstructured.Unstructured, error) {
 	s.writes++
+	if kind == types.JSONPatchType {
+		want, err := kube.ReadFinalizers(data)
+		if err != nil {
+			return nil, err
+		}
+		o := s.all[name].DeepCopy()
+		o.SetFinalizers(want)
+		s.put(o)
+		return o, nil
+	}
 	var body struct {
 		Metadata struct {
 			UID             types.UID         `json:"uid"`
 			ResourceVersion string            `json:"resourceVersion"`
 			Annotations     map[string]string `json:"annotations"`
-			Finalizers      []string          `json:"finalizers"`
 		} `json:"metadata"`
 	}
 	if err := json.Unmarshal(data, &body); err != nil {
@@ -180,9 +189,6 @@ func (s *store) Patch(_ context.Context, name string, _ types.PatchType, data []
 	o := s.all[name].DeepCopy()
 	if v := body.Metadata.ResourceVersion; body.Metadata.UID != o.GetUID() || v != "" && v != o.GetResourceVersion() {
 		return nil, apierrors.NewConflict(schema.GroupResource{}, name, nil)
-	}
-	if strings.Contains(string(data), `"finalizers"`) {
-		o.SetFinalizers(body.Metadata.Finalizers)
 	}
 	annotations := o.GetAnnotations()
 	if annotations == nil {

@@ -14,11 +14,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	wire "github.com/karpenterd/terraform-provider-karpenter/internal/api/legacy"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/legacy"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
@@ -198,8 +198,7 @@ func (s *Server) release(ctx context.Context, p *unstructured.Unstructured, is s
 		return nil
 	}
 	rest := slices.DeleteFunc(slices.Clone(p.GetFinalizers()), gone)
-	body := translate.PatchOfVersion(p, map[string]any{"finalizers": rest}).JSON()
-	got, err := s.Provisioners.Patch(ctx, p.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: translate.FieldManager})
+	got, err := kube.SetFinalizers(ctx, s.Provisioners, p, rest, metav1.PatchOptions{FieldManager: translate.FieldManager})
 	if err != nil {
 		return wrap(err, "provisioner %s finalizers write", p.GetName())
 	}
