@@ -207,6 +207,7 @@ func (d *daemon) work(ctx context.Context) error {
 	}
 	boundGarbage(os.Getenv)
 	recorder := &telemetry.Recorder{Logger: d.logger, Events: d.events, Metrics: d.metrics, Waiting: d.world.WaitingSince, Provisioner: d.legacy.Serves}
+	d.reports.Recorder = recorder
 	decisions := loop.New(loop.Config{
 		World: d.world, Recorder: recorder, Policy: d.config.Policy, WorkLimit: loop.WorkLimit, Logger: d.logger.Named("loop"),
 		Memory: engine.After(pool.DisruptedUntil(d.world.NodePools(), time.Now())),
