@@ -97,7 +97,7 @@ func (a attempt) like(o order) aws.LaunchRequest {
 	for _, x := range a.frozen.Request.Overrides {
 		types[x.InstanceType] = true
 	}
-	if len(types) >= mostTypes {
+	if len(types) >= typesOf(o.every) {
 		o.request.Overrides = pick.Those(o.every, func(x aws.Override) bool { return types[x.InstanceType] })
 	}
 	return o.request
