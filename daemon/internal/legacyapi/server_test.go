@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -31,13 +32,14 @@ type bench struct {
 	provisioners, templates *store
 	now                     time.Time
 	events                  []string
+	told                    map[string]int // by object and text of the Event
 	revision                int
 	kubernetes              int // minor version
 }
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), revision: 100, kubernetes: 32}
+	b := &bench{t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), revision: 100, kubernetes: 32, told: map[string]int{}}
 	b.provisioners, b.templates = &store{bench: b, all: map[string]*unstructured.Unstructured{}}, &store{bench: b, all: map[string]*unstructured.Unstructured{}}
 	b.restart()
 	return b
@@ -54,7 +56,10 @@ func (b *bench) restart() {
 	}
 }
 
-func (b *bench) Event(_ runtime.Object, kind, reason, message string) {
+func (b *bench) Event(o runtime.Object, kind, reason, message string) {
+	if of, is := o.(*corev1.ObjectReference); is {
+		b.told[of.Kind+" "+of.Name+" "+reason+" "+message]++
+	}
 	b.events = append(b.events, kind+" "+reason+": "+message)
 }
 
