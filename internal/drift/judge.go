@@ -234,14 +234,57 @@ func image(e Evidence) (string, bool) {
 	if has == "" || e.Class == nil {
 		return "", false
 	}
-	want, there := translate.ImageFor(e.Class.object, e.labels())
-	if !there {
+	want, known := imageFor(e)
+	switch {
+	case !known:
 		return "", false
-	}
-	if has == want {
+	case has == want:
 		return "", true
+	case want == "":
+		return fmt.Sprintf("the instance runs image %s, EC2NodeClass %s selects no image for instance type %s",
+			has, e.Class.object.Name, e.Claim.Labels[label.InstanceType]), true
 	}
 	return fmt.Sprintf("the instance runs image %s, EC2NodeClass %s selects %s", has, e.Class.object.Name, want), true
+}
+
+// imageFor returns the image that the class selects for the instance type, as a launch does;
+// empty if it selects others only. A class without images has not found any, which says
+// nothing about nodes.
+func imageFor(e Evidence) (id string, known bool) {
+	labels := e.TypeLabels
+	if len(labels) == 0 { // of a type without an image, too: no plan can use it
+		labels = label.FromMap(e.Claim.Labels)
+	}
+	for _, image := range e.Class.object.Status.AMIs {
+		if fits, known := suits(image, labels, e.typed()); fits || !known {
+			return image.ID, known
+		}
+	}
+	return "", len(e.Class.object.Status.AMIs) > 0
+}
+
+// suits says whether the image is for machines with these labels. An absent label says
+// nothing where not all labels of the instance type are known.
+func suits(image awsv1.AMI, labels label.Labels, typed bool) (fits, known bool) {
+	known = true
+	for _, r := range image.Requirements {
+		req, err := label.NewRequirement(r.Key, label.Operator(r.Operator), r.Values...)
+		if err != nil {
+			return false, false // the daemon has not written it
+		}
+		if _, there := labels.Get(req.Key()); !there && !typed {
+			known = false
+		} else if !req.MetBy(labels) {
+			return false, true
+		}
+	}
+	return known, known
+}
+
+// typed says whether a label that the instance type would have is among those known, if it
+// has it. The launch writes all of them, and these two are of every type.
+func (e Evidence) typed() bool {
+	return len(e.TypeLabels) > 0 || e.Claim.Labels[awsv1.LabelInstanceCPU] != "" && e.Claim.Labels[awsv1.LabelInstanceMemory] != ""
 }
 
 func securityGroups(e Evidence) (string, bool) {

@@ -2,6 +2,7 @@ package drift_test
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +64,19 @@ func (s *scene) ready() {
 	}
 }
 
+// withdraw takes the image out of what the class selects.
+func (s *scene) withdraw(image string) {
+	s.class.Status.AMIs = slices.DeleteFunc(s.class.Status.AMIs, func(a awsv1.AMI) bool { return a.ID == image })
+}
+
+// standardImage is for machines of amd64 without GPUs, and not the one that runs.
+func standardImage() awsv1.AMI {
+	return awsv1.AMI{ID: "ami-standard", Requirements: []awsv1.AMIRequirement{
+		{Key: label.Arch, Operator: "In", Values: []string{"amd64"}},
+		{Key: awsv1.LabelInstanceGPUCount, Operator: "DoesNotExist"},
+	}}
+}
+
 func (s *scene) judge() drift.Verdict {
 	return drift.Judge(drift.Evidence{
 		Claim: s.claim, Pool: drift.ReadPool(s.pool), Class: drift.ReadClass(s.class),
@@ -79,6 +93,18 @@ func TestJudge_WhatIsAsAskedForHasNotDrifted(t *testing.T) {
 		if !v.Refutes(reason) {
 			t.Errorf("does not refute %s", reason)
 		}
+	}
+}
+
+// A launch selects the image by what the type has. A node that was judged by a label of its
+// template would be replaced by one like it, without end.
+func TestJudge_ALabelOfTheTemplateSelectsNoImage(t *testing.T) {
+	s := newScene(t)
+	gpus := awsv1.AMI{ID: "ami-nvidia", Requirements: []awsv1.AMIRequirement{{Key: awsv1.LabelInstanceGPUCount, Operator: "Exists"}}}
+	s.class.Status.AMIs = slices.Insert(s.class.Status.AMIs, 0, gpus)
+	s.claim.Labels[awsv1.LabelInstanceGPUCount] = "1"
+	if v := s.judge(); v.Reason != "" {
+		t.Errorf("drifted: %s, %s", v.Reason, v.Message)
 	}
 }
 
@@ -133,6 +159,34 @@ func TestJudge_EveryReasonSaysWhatDiffers(t *testing.T) {
 		"image": {
 			func(s *scene) { s.claim.Status.ImageID = "ami-arm64" },
 			drift.AMIDrift, "the instance runs image ami-arm64, EC2NodeClass default selects ami-amd64",
+		},
+		"image withdrawn for the architecture": {
+			func(s *scene) { s.withdraw("ami-amd64") },
+			drift.AMIDrift, "the instance runs image ami-amd64, EC2NodeClass default selects no image for instance type m5.large",
+		},
+		"image withdrawn, and the catalogue has the type no more": {
+			// A class's view has no types without an image.
+			func(s *scene) {
+				s.withdraw("ami-amd64")
+				s.labels = nil
+				s.claim.Labels[awsv1.LabelInstanceCPU], s.claim.Labels[awsv1.LabelInstanceMemory] = "2", "8192"
+			},
+			drift.AMIDrift, "the instance runs image ami-amd64, EC2NodeClass default selects no image for instance type m5.large",
+		},
+		"image withdrawn for GPUs": {
+			func(s *scene) {
+				s.class.Status.AMIs = []awsv1.AMI{standardImage()}
+				s.labels = s.labels.With(awsv1.LabelInstanceGPUCount, "1")
+			},
+			drift.AMIDrift, "the instance runs image ami-amd64, EC2NodeClass default selects no image for instance type m5.large",
+		},
+		"image withdrawn for all but GPUs": {
+			func(s *scene) {
+				image := standardImage()
+				image.Requirements[1].Operator = "Exists"
+				s.class.Status.AMIs = []awsv1.AMI{image}
+			},
+			drift.AMIDrift, "the instance runs image ami-amd64, EC2NodeClass default selects no image for instance type m5.large",
 		},
 		"security groups": {
 			func(s *scene) { s.instance.SecurityGroups = []string{"sg-2", "sg-3"} },
@@ -222,8 +276,35 @@ func TestJudge_WhatIsNotKnownIsNoVerdict(t *testing.T) {
 			func(s *scene) { s.class.DeletionTimestamp = &now; s.class.Spec.UserData = nil },
 			[]drift.Reason{drift.NodeClassDrift, drift.AMIDrift, drift.SecurityGroupDrift, drift.SubnetDrift, drift.CapacityReservationDrift},
 		},
-		"no image fits": {
+		"no image is selected": {
 			func(s *scene) { s.class.Status.AMIs = nil },
+			[]drift.Reason{drift.AMIDrift},
+		},
+		"no image fits, and nothing is known of the type": {
+			func(s *scene) { s.withdraw("ami-amd64"); s.labels = nil; delete(s.claim.Labels, label.Arch) },
+			[]drift.Reason{drift.RequirementsDrifted, drift.AMIDrift},
+		},
+		"nobody says whether the type has a GPU": {
+			func(s *scene) { s.class.Status.AMIs, s.labels = []awsv1.AMI{standardImage()}, nil },
+			[]drift.Reason{drift.AMIDrift},
+		},
+		"nobody says whether the type has a GPU, and an image is for those": {
+			func(s *scene) {
+				image := standardImage()
+				image.Requirements[1].Operator = "Exists"
+				s.class.Status.AMIs, s.labels = []awsv1.AMI{image}, nil
+			},
+			[]drift.Reason{drift.AMIDrift},
+		},
+		"images that could not be looked for": {
+			func(s *scene) {
+				s.withdraw("ami-amd64")
+				s.class.Conditions().Set(awsv1.ConditionAMIsReady, metav1.ConditionFalse, awsv1.ReasonUnauthorized, "", time.Unix(2, 0))
+			},
+			[]drift.Reason{drift.NodeClassDrift, drift.AMIDrift, drift.SecurityGroupDrift, drift.SubnetDrift, drift.CapacityReservationDrift},
+		},
+		"an image with a requirement that cannot be read": {
+			func(s *scene) { s.class.Status.AMIs[1].Requirements[0].Operator = "Near" },
 			[]drift.Reason{drift.AMIDrift},
 		},
 		"nothing selected": {

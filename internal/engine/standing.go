@@ -7,6 +7,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/budget"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/consolidate"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/disrupt"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/journal"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/static"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
@@ -37,7 +38,7 @@ func newStandings(in Input) *standings {
 	v := in.view()
 	s := &standings{
 		View: v, memory: &in.Memory, judge: disrupt.NewJudge(v, &in.Memory.Memory), ledger: budget.Open(v), balances: balancesOf(v),
-		late: unready(v), due: map[string]disrupt.Due{}, moves: map[string]string{}, next: map[string]bool{},
+		late: unready(v), due: map[string]disrupt.Due{}, moves: map[string]string{}, next: map[string]bool{}, refusals: map[string]string{},
 	}
 	list, _ := disrupt.Overdue(v)
 	for _, d := range list {
@@ -64,6 +65,7 @@ type standings struct {
 	due      map[string]disrupt.Due // by NodeClaim
 	moves    map[string]string      // ids by source
 	next     map[string]bool        // NodeClaims of the target
+	refusals map[string]string      // by static NodePool: why it can launch nothing; see nothingFor
 }
 
 func (s *standings) of(c *cluster.Claim) plan.Standing {
@@ -156,6 +158,11 @@ func (s *standings) waits(c *cluster.Claim, pool *cluster.Pool, why plan.DeleteR
 	if pool.Static && static.Full(s.View, pool) {
 		return plan.Stay{Reason: plan.LimitFull, Detail: c.Pool}
 	}
+	if pool.Static && due {
+		if refusal, none := s.nothingFor(pool); none {
+			return plan.Stay{Reason: plan.NoReplacement, Detail: refusal}
+		}
+	}
 	if due || why == plan.Empty {
 		return plan.Stay{Reason: plan.NextToGo}
 	}
@@ -172,6 +179,20 @@ func (s *standings) waits(c *cluster.Claim, pool *cluster.Pool, why plan.DeleteR
 		reason = plan.SpotForSpot
 	}
 	return plan.Stay{Reason: reason, Detail: fmt.Sprintf("the node costs %s an hour, and to remove it must save %s of that", cost.Dollars(), s.least(c).Dollars())}
+}
+
+// nothingFor says why the static pool can launch no node, if so. A node that is due waits
+// for the one that replaces it.
+func (s *standings) nothingFor(pool *cluster.Pool) (refusal string, none bool) {
+	refusal, looked := s.refusals[pool.Name]
+	if !looked {
+		remembered := s.memory.Memory
+		if launch, why := static.NewLauncher(s.View, &remembered, &journal.Journal{}, 0).One(*pool); launch == nil {
+			refusal = why.String()
+		}
+		s.refusals[pool.Name] = refusal
+	}
+	return refusal, refusal != ""
 }
 
 // budgetUsed names the budget that is used up. It says until when only for a budget with

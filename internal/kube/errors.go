@@ -21,6 +21,8 @@ var (
 	ErrExists = errors.New("already exists")
 	// errNoParts says that a value of JSON is read whole.
 	errNoParts = errors.New("value has no parts")
+	// errNoFinalizers says that a JSON patch is none of SetFinalizers.
+	errNoFinalizers = errors.New("it sets no finalizers")
 	// ErrMayNotNominate says that the API server does not let this client nominate pods for nodes.
 	ErrMayNotNominate = errors.New("not allowed to patch pods/status: give the daemon's service account its ClusterRole (the karpenter_daemon resource does); the daemon checks every 30 seconds whether it may nominate")
 	// ErrMayNotBind says that the API server does not let this client bind pods to nodes.

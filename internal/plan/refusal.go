@@ -114,6 +114,14 @@ func (r *Reported) reason(resource string) string {
 		r.Node, reported, resource, listed)
 }
 
+// Explain says what follows from the report about the instance type, and what to do about it.
+func (r *Reported) Explain(instanceType, resource string) string {
+	reported, listed := different(resource, r.Amount, r.Listed)
+	return fmt.Sprintf("Nodes of instance type %s have %s of %s for pods, as node %s reported; %s were expected. Plans count on no more than that for new nodes of this type, "+
+		"so that no node is launched in vain for a pod that does not fit. To have more, change what takes it from pods: userData, kubelet, blockDeviceMappings or the image of the EC2NodeClass.",
+		instanceType, reported, resource, r.Node, listed)
+}
+
 // amount renders an amount of a resource: CPUs with up to three decimals, bytes in
 // Gi with up to one decimal. With fine at 1, 2 or 3, bytes are in Mi, in Ki or
 // without a unit.

@@ -48,6 +48,8 @@ func (r StayReason) Remedy() string {
 		return "lower spec.replicas of the NodePool to have fewer nodes"
 	case LimitFull:
 		return "raise limits.nodes of the NodePool above spec.replicas"
+	case NoReplacement:
+		return "let the NodePool require something that can be launched, and its EC2NodeClass select an image for it"
 	}
 	return ""
 }

@@ -50,6 +50,7 @@ const (
 	NotSearched    StayReason = "NotLookedAtYet"
 	StaticPool     StayReason = "StaticPool"
 	LimitFull      StayReason = "LimitReached"
+	NoReplacement  StayReason = "NothingToLaunch"
 	TriedLately    StayReason = "TriedLately"
 	MovesHeld      StayReason = "MovesHeld"
 )
@@ -119,10 +120,8 @@ func (s Stay) explain() string {
 		return "a look at the API server before the deletion found for five minutes what keeps the node, and what the daemon's watch does not show; the daemon's log names it"
 	case OutOfTime:
 		return "it did not go before the deadline of its move"
-	case StaticPool:
-		return fmt.Sprintf("static NodePool %s keeps so many nodes", s.Detail)
-	case LimitFull:
-		return fmt.Sprintf("limits.nodes of static NodePool %q leaves no room for the node that is to replace it: raise it above spec.replicas", s.Detail)
+	case StaticPool, LimitFull, NoReplacement:
+		return s.keptByPool()
 	case NoPrice:
 		return "the price of the node is not known"
 	case TriedLately:
@@ -134,6 +133,15 @@ func (s Stay) explain() string {
 		return "a replacement of the NodePool did not come up, or nodes were launched for pods that had just been evicted to save money: for now the NodePool launches no replacements and saves no money"
 	}
 	return string(s.Reason)
+}
+
+// keptByPool is explain for reasons that need only what the static pool of the node says.
+func (s Stay) keptByPool() string {
+	return fmt.Sprintf(map[StayReason]string{
+		StaticPool:    "static NodePool %s keeps so many nodes",
+		LimitFull:     "limits.nodes of static NodePool %q leaves no room for the node that is to replace it: raise it above spec.replicas",
+		NoReplacement: "nothing can be launched that is to replace the node: %s",
+	}[s.Reason], s.Detail)
 }
 
 // keptByPod is explain for reasons that need only the name of the pod that keeps the node.

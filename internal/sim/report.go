@@ -22,6 +22,7 @@ type Report struct {
 	Failed      int // launch calls that found no capacity
 	Dropped     int // NodeClaims that ended without a call: all their offerings had just failed
 	Died        int
+	First       int // nodes with less than their launch was for, before one of their type had reported
 	Vain        int // nodes with less than their launch was for, although one of their type had reported how small it is
 	Deletes     int
 	Refused     int // deletions that found a pod that the plan did not know

@@ -24,10 +24,14 @@ func (r *run) learn(n *node) {
 		return
 	}
 	d, c := r.daemon, n.claim
-	if since, known := d.small[c.InstanceType]; known && c.Created.After(date(since)) && !c.Requests.Fits(n.Allocatable) {
+	since, known := d.small[c.InstanceType]
+	switch vain := !c.Requests.Fits(n.Allocatable); {
+	case vain && known && c.Created.After(date(since)):
 		r.report.Vain++
+	case vain:
+		r.report.First++
 	}
-	if _, known := d.small[c.InstanceType]; !known {
+	if !known {
 		d.small[c.InstanceType] = r.clock.now
 	}
 	next, changed := d.reports.With(catalog.Origin{Class: c.Class}, c.InstanceType, n.Name, n.Allocatable, date(r.clock.now))

@@ -197,6 +197,13 @@ func (d *daemon) startEvents(ctx context.Context) error {
 
 func eventsOf(c kubernetes.Interface) typedcore.EventInterface { return c.CoreV1().Events("") }
 
+// recorder tells users what the elected replica does.
+func (d *daemon) recorder() *telemetry.Recorder {
+	r := &telemetry.Recorder{Logger: d.logger, Events: d.events, Metrics: d.metrics, Waiting: d.world.WaitingSince, Provisioner: d.legacy.Serves}
+	d.reports.Recorder = r
+	return r
+}
+
 // work is what the elected replica does.
 func (d *daemon) work(ctx context.Context) error {
 	d.metrics.Leading(true)
@@ -206,7 +213,7 @@ func (d *daemon) work(ctx context.Context) error {
 		return err
 	}
 	boundGarbage(os.Getenv)
-	recorder := &telemetry.Recorder{Logger: d.logger, Events: d.events, Metrics: d.metrics, Waiting: d.world.WaitingSince, Provisioner: d.legacy.Serves}
+	recorder := d.recorder()
 	decisions := loop.New(loop.Config{
 		World: d.world, Recorder: recorder, Policy: d.config.Policy, WorkLimit: loop.WorkLimit, Logger: d.logger.Named("loop"),
 		Memory: engine.After(pool.DisruptedUntil(d.world.NodePools(), time.Now())),

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
@@ -43,11 +44,14 @@ type server struct {
 	mu     sync.Mutex
 	live   map[string]map[string]any // by path
 	writes []string                  // "METHOD path", in order
+	// conflicts is how many writes of each "METHOD path" are refused as conflicts, beside those
+	// of an outdated version.
+	conflicts map[string]int
 }
 
 func newServer(t *testing.T) *server {
 	t.Helper()
-	s := &server{now: time.Unix(10_000, 0), claims: map[string]*v1.NodeClaim{}, live: map[string]map[string]any{}}
+	s := &server{now: time.Unix(10_000, 0), claims: map[string]*v1.NodeClaim{}, live: map[string]map[string]any{}, conflicts: map[string]int{}}
 	http := httptest.NewServer(s)
 	t.Cleanup(http.Close)
 	clients, err := kube.NewClients(&rest.Config{Host: http.URL, QPS: -1})
@@ -102,6 +106,16 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		object = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": http.StatusNotFound}
 	case r.Method == http.MethodDelete:
 		merge(object, map[string]any{"metadata": map[string]any{"deletionTimestamp": "2001-01-01T00:00:00Z"}})
+	case s.outdated(object, sent) || s.conflicts[r.Method+" "+r.URL.Path] > 0:
+		s.conflicts[r.Method+" "+r.URL.Path]--
+		w.WriteHeader(http.StatusConflict)
+		object = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Conflict", "code": http.StatusConflict}
+	case r.Header.Get("Content-Type") == string(types.JSONPatchType):
+		want, err := kube.ReadFinalizers(body)
+		if err != nil {
+			panic(err)
+		}
+		merge(object, map[string]any{"metadata": map[string]any{"finalizers": listOf(want)}})
 	case r.Method == http.MethodPatch:
 		merge(object, sent)
 	case r.Method == http.MethodPut:
@@ -120,6 +134,24 @@ func (s *server) listed() []any {
 		if strings.HasPrefix(path, claimsPath) {
 			out = append(out, o)
 		}
+	}
+	return out
+}
+
+// outdated says whether what is sent names another version than that of the object.
+func (s *server) outdated(object, sent map[string]any) bool {
+	version := func(o map[string]any) any {
+		meta, _ := o["metadata"].(map[string]any)
+		return meta["resourceVersion"]
+	}
+	named := version(sent)
+	return named != nil && named != "" && named != version(object)
+}
+
+func listOf(texts []string) []any {
+	out := make([]any, len(texts))
+	for i, t := range texts {
+		out[i] = t
 	}
 	return out
 }

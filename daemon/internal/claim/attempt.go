@@ -11,6 +11,9 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
@@ -94,7 +97,7 @@ func (a attempt) like(o order) aws.LaunchRequest {
 	for _, x := range a.frozen.Request.Overrides {
 		types[x.InstanceType] = true
 	}
-	if len(types) >= mostTypes {
+	if len(types) >= typesOf(o.every) {
 		o.request.Overrides = pick.Those(o.every, func(x aws.Override) bool { return types[x.InstanceType] })
 	}
 	return o.request
@@ -116,8 +119,16 @@ func byPlace(a, b aws.Override) int {
 	return cmp.Or(strings.Compare(a.InstanceType, b.InstanceType), strings.Compare(a.Zone, b.Zone))
 }
 
+// sameAttempt says whether both are the NodeClaim with the same attempt.
+func sameAttempt(a, b *v1.NodeClaim) bool {
+	return a.UID == b.UID && a.Annotations[v1.AnnotationLaunchAttempt] == b.Annotations[v1.AnnotationLaunchAttempt] &&
+		a.Annotations[v1.AnnotationLaunchRequest] == b.Annotations[v1.AnnotationLaunchRequest]
+}
+
 // write writes the attempt on the NodeClaim, if that is still the version that the
-// decision was made on, and returns the new version.
+// decision was made on, and returns the new version. That an attempt launched nothing is
+// written on each version with this attempt: EC2 has said it, and must not be called again
+// because of what else has changed.
 func (a attempt) write(ctx context.Context, c *Controller, claim *v1.NodeClaim) (*v1.NodeClaim, error) {
 	annotations := map[string]any{v1.AnnotationLaunchAttempt: strconv.Itoa(a.number), v1.AnnotationLaunchRequest: nil}
 	if a.frozen != nil {
@@ -130,7 +141,17 @@ func (a attempt) write(ctx context.Context, c *Controller, claim *v1.NodeClaim) 
 			annotations[key] = value
 		}
 	}
-	got, err := c.patchClaim(ctx, claim, translate.PatchOfVersion(claim, map[string]any{"annotations": annotations}), "launch attempt write")
+	write := func(of *v1.NodeClaim) (*v1.NodeClaim, error) {
+		return c.patchClaim(ctx, of, translate.PatchOfVersion(of, map[string]any{"annotations": annotations}), "launch attempt write")
+	}
+	got, err := write(claim)
+	for n := 1; a.frozen == nil && apierrors.IsConflict(err) && n < tries; n++ {
+		live, fault := c.Claims.Get(ctx, claim.Name, metav1.GetOptions{})
+		if fault != nil || !sameAttempt(live, claim) {
+			break
+		}
+		got, err = write(live)
+	}
 	if err == nil {
 		c.written.Store(claim.Name, got.Annotations[v1.AnnotationLaunchRequest])
 	}

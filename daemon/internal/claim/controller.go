@@ -84,6 +84,7 @@ type Controller struct {
 	blocks    sync.Map // NodeClaim -> what its drain waits for: map[types.UID]block
 	written   sync.Map // NodeClaim -> the launch request that this process wrote on it last
 	missing   sync.Map // NodeClaim -> since when its node is missing: time.Time
+	ended     sync.Map // NodeClaim -> when EC2 took the termination of its instances: map[string]time.Time
 	// unlaunched has the uids of NodeClaims of which EC2 said that nothing was launched.
 	unlaunched sync.Map
 	pace       pace
@@ -159,6 +160,7 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (time.Duration,
 		c.blocks.Delete(name)
 		c.missing.Delete(name)
 		c.written.Delete(name)
+		c.ended.Delete(name)
 		return 0, nil
 	}
 	conditions := claim.DeepCopy().Conditions()
@@ -195,10 +197,12 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (time.Duration,
 // hold puts the finalizer on a NodeClaim that somebody else has made, before it gets
 // an instance. The answer of the API server schedules the next Reconcile.
 func (c *Controller) hold(ctx context.Context, claim *v1.NodeClaim) error {
-	_, err := c.patchClaim(ctx, claim, translate.PatchOfVersion(claim, map[string]any{
-		"finalizers": append(slices.Clone(claim.Finalizers), v1.FinalizerTermination),
-	}), "finalizer add")
-	return err
+	got, err := kube.SetFinalizers(ctx, c.Claims, claim, append(slices.Clone(claim.Finalizers), v1.FinalizerTermination), writes())
+	if err != nil {
+		return fmt.Errorf("nodeclaim %s finalizer add: %w", claim.Name, err)
+	}
+	c.World.Observe(got)
+	return nil
 }
 
 // deleteClaim deletes exactly this NodeClaim, and not another one of its name.
@@ -211,16 +215,6 @@ func (c *Controller) deleteClaim(ctx context.Context, claim *v1.NodeClaim) error
 	if err != nil {
 		return fmt.Errorf("nodeclaim %s delete: %w", claim.Name, err)
 	}
-	return nil
-}
-
-// writeStatus writes the status of want, and passes the answer to the world.
-func (c *Controller) writeStatus(ctx context.Context, want *v1.NodeClaim) error {
-	got, err := c.Claims.UpdateStatus(ctx, want, metav1.UpdateOptions{FieldManager: translate.FieldManager})
-	if err != nil {
-		return fmt.Errorf("nodeclaim %s status write: %w", want.Name, err)
-	}
-	c.World.Observe(got)
 	return nil
 }
 
@@ -240,6 +234,9 @@ func (c *Controller) patchClaim(ctx context.Context, claim *v1.NodeClaim, body t
 	c.World.Observe(got)
 	return got, nil
 }
+
+// writes are the options of every patch.
+func writes() metav1.PatchOptions { return metav1.PatchOptions{FieldManager: translate.FieldManager} }
 
 // metaOf is the part of a patch with labels and annotations. An empty map is left out: as
 // null it would remove all labels or annotations of the object.

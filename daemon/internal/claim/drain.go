@@ -51,7 +51,7 @@ func (c *Controller) drain(ctx context.Context, claim *v1.NodeClaim, node *corev
 		c.blocks.Delete(claim.Name)
 		want := claim.DeepCopy()
 		if want.Conditions().SetTrue(v1.ConditionDrained, now) {
-			return 0, false, c.writeStatus(ctx, want)
+			return 0, false, c.writeStatus(ctx, claim, want)
 		}
 		return 0, true, nil
 	}
@@ -93,7 +93,7 @@ func (c *Controller) drain(ctx context.Context, claim *v1.NodeClaim, node *corev
 	}
 	want := claim.DeepCopy()
 	if want.Conditions().Set(v1.ConditionDrained, metav1.ConditionUnknown, reason, message, now) {
-		return again, false, c.writeStatus(ctx, want)
+		return again, false, c.writeStatus(ctx, claim, want)
 	}
 	return again, false, nil
 }

@@ -207,7 +207,7 @@ func (c *Controller) launchFailed(ctx context.Context, claim *v1.NodeClaim, caus
 	}
 	want := claim.DeepCopy()
 	if want.Conditions().Set(v1.ConditionLaunched, metav1.ConditionUnknown, v1.ReasonLaunchFailed, message, c.Now()) {
-		if err := c.writeStatus(ctx, want); err != nil {
+		if err := c.writeStatus(ctx, claim, want); err != nil {
 			return 0, err
 		}
 	}
@@ -240,7 +240,7 @@ func (c *Controller) launched(ctx context.Context, claim *v1.NodeClaim, order or
 	}
 	want.Conditions().SetTrue(v1.ConditionLaunched, c.Now())
 	c.written.Delete(claim.Name)
-	if err := c.writeStatus(ctx, want); err != nil {
+	if err := c.writeStatus(ctx, claim, want); err != nil {
 		return err
 	}
 	c.Recorder.Launched(claim, l.InstanceType, l.Zone, l.CapacityType, l.InstanceID)

@@ -17,11 +17,26 @@ import (
 // EC2 cannot launch of so many types, the dearer ones seldom help out with.
 const mostTypes = 60
 
-// narrowed returns the overrides of the cheapest types, up to mostTypes. A type counts
+// mostOverrides is how many overrides a launch request has at most, a type in a zone each: some
+// 80 KiB. Where a class has subnets in very many zones, the request has fewer types.
+const mostOverrides = 400
+
+// typesOf is how many types a request for these overrides has at most. It depends on the zones
+// alone, and not on prices.
+func typesOf(overrides []aws.Override) int {
+	zones := map[string]bool{}
+	for _, o := range overrides {
+		zones[o.Zone] = true
+	}
+	return min(mostTypes, max(1, mostOverrides/max(1, len(zones))))
+}
+
+// narrowed returns the overrides of the cheapest types, up to typesOf. A type counts
 // with its cheapest zone, and keeps all its zones. Types that the NodeClaim needs for its
 // minValues come first. The overrides are sorted by price.
 func narrowed(claim *v1.NodeClaim, overrides []aws.Override, types map[string]catalog.InstanceType) []aws.Override {
-	if len(types) <= mostTypes {
+	most := typesOf(overrides)
+	if len(types) <= most {
 		return overrides
 	}
 	wanted := map[string]bool{}
@@ -32,14 +47,14 @@ func narrowed(claim *v1.NodeClaim, overrides []aws.Override, types map[string]ca
 		values := map[string]bool{}
 		for _, o := range overrides {
 			value, there := valueOf(o, types, label.Canonical(r.Key))
-			if there && !values[value] && len(values) < *r.MinValues && (wanted[o.InstanceType] || len(wanted) < mostTypes) {
+			if there && !values[value] && len(values) < *r.MinValues && (wanted[o.InstanceType] || len(wanted) < most) {
 				values[value], wanted[o.InstanceType] = true, true
 			}
 		}
 	}
 	for _, priced := range [2]bool{true, false} { // what has no price may cost anything
 		for _, o := range overrides {
-			if len(wanted) < mostTypes && (o.Priority > 0) == priced {
+			if len(wanted) < most && (o.Priority > 0) == priced {
 				wanted[o.InstanceType] = true
 			}
 		}

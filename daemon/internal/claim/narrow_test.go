@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,7 +16,9 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog/embedded"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
 // everyType is what a region sells, and a class with a subnet in each of its zones.
@@ -155,5 +158,53 @@ func TestAttempt_StandsWhenOtherTypesHaveBecomeTheCheapest(t *testing.T) {
 	k.Status.Subnets[0].ID = "subnet-other"
 	if other, err = makeOrder(asking(), k, types, facts); err != nil || a.stands(other, began.Add(2*listingLag)) {
 		t.Error("no other attempt for another subnet", fmt.Sprint(err))
+	}
+}
+
+// Subnets in thirty zones, local ones too; fifty long tags; as many annotations as a NodePool
+// may give; and a move of twelve nodes with long names.
+func TestMakeOrder_AllAnnotationsOfANodeClaimFitIntoIt(t *testing.T) {
+	types, k := everyType(t)
+	for len(k.Status.Subnets) < 30 {
+		zone := fmt.Sprintf("us-east-1-bos-%02da", len(k.Status.Subnets))
+		k.Status.Subnets = append(k.Status.Subnets, awsv1.Subnet{ID: "subnet-0123456789abcdef0", Zone: zone})
+		for i := range types {
+			o := types[i].Offerings[0]
+			o.Zone, o.CapacityType = zone, label.OnDemand
+			types[i].Offerings = append(types[i].Offerings, o)
+		}
+	}
+	k.Spec.Tags = map[string]string{}
+	for i := range 40 {
+		k.Spec.Tags[fmt.Sprintf("%03d%s", i, strings.Repeat("k", 125))] = strings.Repeat("v", 256)
+	}
+	o, err := makeOrder(asking(), k, types, facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(frozen{Began: time.Now(), Request: o.request})
+	if err != nil {
+		t.Fatal(err)
+	}
+	move := cluster.Move{ID: "0123456789abcdef", Count: 12, Reason: "Underutilized"}
+	for i := range 12 {
+		move.Sources = append(move.Sources, cluster.Source{Claim: fmt.Sprintf("%063d", i), UID: "01234567-89ab-cdef-0123-456789abcdef"})
+	}
+	const mostOfThePool, planned = 96 << 10, 750 * 24 // the most pods that a node holds, each of another kind
+	if n := len(o.request.Overrides); n > mostOverrides || n < mostOverrides*9/10 {
+		t.Errorf("%d overrides", n)
+	}
+	if all := len(data) + len(translate.FormatMove(move)) + mostOfThePool + planned; all > 250<<10 {
+		t.Errorf("%d bytes of annotations, %d of them of the request", all, len(data))
+	}
+	began := time.Unix(1000, 0)
+	a := attempt{number: 1, frozen: &frozen{Began: began, Request: o.request}}
+	for i := range types {
+		for j := range types[i].Offerings {
+			types[i].Offerings[j].Price = 1_000_000_000_000 - types[i].Offerings[j].Price
+		}
+	}
+	if other, err := makeOrder(asking(), k, types, facts); err != nil || !a.stands(other, began.Add(2*listingLag)) {
+		t.Error("another attempt because of prices", err)
 	}
 }

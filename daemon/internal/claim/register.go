@@ -29,7 +29,7 @@ func (c *Controller) awaitNode(ctx context.Context, claim *v1.NodeClaim) (time.D
 	if !want.Conditions().Set(v1.ConditionRegistered, metav1.ConditionUnknown, v1.ReasonNodeNotFound, "Node not registered with cluster", c.Now()) {
 		return 0, nil
 	}
-	return 0, c.writeStatus(ctx, want)
+	return 0, c.writeStatus(ctx, claim, want)
 }
 
 // missNode deletes a NodeClaim whose Node had joined and is gone: it is useless. The
@@ -127,7 +127,7 @@ func (c *Controller) register(ctx context.Context, claim *v1.NodeClaim, node *co
 	status := claim.DeepCopy()
 	status.Status.NodeName = node.Name
 	status.Conditions().SetTrue(v1.ConditionRegistered, c.Now())
-	if err := c.writeStatus(ctx, status); err != nil {
+	if err := c.writeStatus(ctx, claim, status); err != nil {
 		return err
 	}
 	c.Recorder.Registered(claim, node.Name)
@@ -165,7 +165,7 @@ func (c *Controller) initialize(ctx context.Context, claim *v1.NodeClaim, node *
 	want := claim.DeepCopy()
 	if reason != "" {
 		if want.Conditions().Set(v1.ConditionInitialized, metav1.ConditionUnknown, reason, message, c.Now()) {
-			return c.writeStatus(ctx, want)
+			return c.writeStatus(ctx, claim, want)
 		}
 		return nil
 	}
@@ -175,7 +175,7 @@ func (c *Controller) initialize(ctx context.Context, claim *v1.NodeClaim, node *
 		}
 	}
 	want.Conditions().SetTrue(v1.ConditionInitialized, c.Now())
-	if err := c.writeStatus(ctx, want); err != nil {
+	if err := c.writeStatus(ctx, claim, want); err != nil {
 		return err
 	}
 	c.Recorder.Initialized(claim, node.Name)

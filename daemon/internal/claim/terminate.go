@@ -10,16 +10,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 )
 
 // poll is how often the state of a terminating instance is read.
 const poll = 2 * time.Second
+
+// askAgain is how long EC2 may show an instance as running whose termination it took, before
+// it is asked again.
+const askAgain = time.Minute
 
 // terminate drains the node, waits for its volumes, terminates the instance, and removes
 // the finalizers of the Node and the NodeClaim.
@@ -35,6 +38,9 @@ func (c *Controller) terminate(ctx context.Context, claim *v1.NodeClaim) (time.D
 	lost, err := c.lost(ctx, claim, node)
 	if err != nil {
 		return 0, err
+	}
+	if up { // that call to EC2 may have taken a while
+		node, up = c.World.NodeOf(claim.Status.ProviderID)
 	}
 	if up && !lost {
 		again, done, err := c.drain(ctx, claim, node, deadline)
@@ -106,24 +112,47 @@ func (c *Controller) endInstance(ctx context.Context, claim *v1.NodeClaim) (bool
 	}
 	want := claim.DeepCopy()
 	_, id, unrecorded := awsspec.ParseProviderID(claim.Status.ProviderID)
-	if unrecorded == nil && !want.Conditions().Get(v1.ConditionInstanceTerminating).IsTrue() {
+	if unrecorded == nil && !c.asked(claim, id) && !want.Conditions().Get(v1.ConditionInstanceTerminating).IsTrue() {
 		instances[id] = false
 	}
 	if len(instances) == 0 {
 		return unrecorded == nil || c.settled(claim), nil
 	}
 	for id, ending := range instances {
-		if ending {
+		if ending || c.asked(claim, id) {
 			continue
 		}
 		if err := c.Cloud.Terminate(ctx, id); err != nil {
 			return false, fmt.Errorf("nodeclaim %s instance %s terminate: %w", claim.Name, id, err)
 		}
+		c.noteAsked(claim, id)
 	}
 	if want.Conditions().SetTrue(v1.ConditionInstanceTerminating, c.Now()) {
-		return false, c.writeStatus(ctx, want)
+		return false, c.writeStatus(ctx, claim, want)
 	}
 	return false, nil
+}
+
+// asked says whether EC2 took the termination of the NodeClaim's instance a moment ago. It may
+// not show that yet, and a write to the API server that fails meanwhile is no reason to ask
+// again.
+func (c *Controller) asked(claim *v1.NodeClaim, id string) bool {
+	taken, _ := c.ended.Load(claim.Name)
+	of, _ := taken.(map[string]time.Time)
+	at, took := of[id]
+	return took && c.Now().Sub(at).Abs() < askAgain
+}
+
+func (c *Controller) noteAsked(claim *v1.NodeClaim, id string) {
+	taken, _ := c.ended.Load(claim.Name)
+	of, _ := taken.(map[string]time.Time)
+	next := map[string]time.Time{id: c.Now()}
+	for other, at := range of {
+		if other != id {
+			next[other] = at
+		}
+	}
+	c.ended.Store(claim.Name, next)
 }
 
 // ending says whether the instance is being terminated already: nothing is to wait for then.
@@ -195,13 +224,16 @@ func (c *Controller) removeNode(ctx context.Context, node *corev1.Node) error {
 	if err != nil {
 		return fmt.Errorf("node %s get: %w", node.Name, err)
 	}
-	finalizers := slices.DeleteFunc(slices.Clone(live.Finalizers), func(f string) bool { return f == v1.FinalizerTermination })
-	_, err = c.Core.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType,
-		translate.PatchOfVersion(live, map[string]any{"finalizers": finalizers}).JSON(), metav1.PatchOptions{FieldManager: translate.FieldManager})
+	_, err = kube.SetFinalizers(ctx, c.Core.CoreV1().Nodes(), live, released(live), writes())
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("node %s finalizer remove: %w", node.Name, err)
 	}
 	return nil
+}
+
+// released are the finalizers of the object without the daemon's.
+func released(object metav1.Object) []string {
+	return slices.DeleteFunc(slices.Clone(object.GetFinalizers()), func(f string) bool { return f == v1.FinalizerTermination })
 }
 
 // finish removes the finalizer from the NodeClaim.
@@ -214,13 +246,12 @@ func (c *Controller) finish(ctx context.Context, claim *v1.NodeClaim) error {
 	if err != nil {
 		return fmt.Errorf("nodeclaim %s get: %w", claim.Name, err)
 	}
-	finalizers := slices.DeleteFunc(slices.Clone(live.Finalizers), func(f string) bool { return f == v1.FinalizerTermination })
-	_, err = c.Claims.Patch(ctx, claim.Name, types.MergePatchType,
-		translate.PatchOfVersion(live, map[string]any{"finalizers": finalizers}).JSON(), metav1.PatchOptions{FieldManager: translate.FieldManager})
+	_, err = kube.SetFinalizers(ctx, c.Claims, live, released(live), writes())
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("nodeclaim %s finalizer remove: %w", claim.Name, err)
 	}
 	c.unlaunched.Delete(claim.UID)
+	c.ended.Delete(claim.Name)
 	c.World.Forget(claim)
 	c.Recorder.Terminated(claim, claim.Status.ProviderID)
 	return nil

@@ -23,7 +23,7 @@ func (c *Controller) noteUnread(ctx context.Context, claim *v1.NodeClaim) error 
 	}
 	was := claim.DeepCopy().Conditions().Get(v1.ConditionReady)
 	is := v1.Condition{
-		Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1.ReasonUnreadable, Message: claim.Unread.Explain(v1.NodeClaimKind, claim.Name),
+		Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1.ReasonUnreadable, Message: v1.Bounded(claim.Unread.Explain(v1.NodeClaimKind, claim.Name), v1.MostMessage),
 		ObservedGeneration: claim.Generation, LastTransitionTime: metav1.NewTime(c.Now().Truncate(time.Second)),
 	}
 	if was.Status == is.Status {
@@ -46,5 +46,5 @@ func (c *Controller) noteUnread(ctx context.Context, claim *v1.NodeClaim) error 
 func (c *Controller) noteRead(ctx context.Context, claim *v1.NodeClaim) error {
 	want := claim.DeepCopy()
 	want.Conditions().Set(v1.ConditionReady, "", "", "", c.Now())
-	return c.writeStatus(ctx, want)
+	return c.writeStatus(ctx, claim, want)
 }

@@ -41,7 +41,7 @@ func (c *Controller) detach(ctx context.Context, claim *v1.NodeClaim, node *core
 		again = drainPoll
 	}
 	if changed {
-		return again, false, c.writeStatus(ctx, want)
+		return again, false, c.writeStatus(ctx, claim, want)
 	}
 	return again, done, nil
 }

@@ -224,7 +224,7 @@ func (h *Handback) pool(ctx context.Context, name string) error {
 			return err
 		}
 		left := slices.DeleteFunc(slices.Clone(p.Finalizers), func(f string) bool { return f == v1.FinalizerTermination })
-		_, err = h.Clients.NodePools.Patch(ctx, name, types.MergePatchType, translate.PatchOfVersion(p, map[string]any{"finalizers": left}).JSON(), h.patch())
+		_, err = kube.SetFinalizers(ctx, h.Clients.NodePools, p, left, h.patch())
 		if err == nil {
 			h.say("nodepool %s: the daemon's finalizer is removed", name)
 		}

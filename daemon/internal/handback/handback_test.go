@@ -79,6 +79,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		delete(s.objects, r.URL.Path)
 	case r.Method == http.MethodPatch:
 		s.writes = append(s.writes, "PATCH "+r.URL.Path)
+		if want, err := kube.ReadFinalizers(body); err == nil {
+			sent = map[string]any{"metadata": map[string]any{"finalizers": want}}
+		}
 		for field := range sent { // as an API server: a write to the one leaves the other alone
 			if (field == "status") != strings.HasSuffix(r.URL.Path, "/status") && field != "metadata" {
 				delete(sent, field)

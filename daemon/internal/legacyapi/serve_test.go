@@ -13,6 +13,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
@@ -263,18 +264,15 @@ func TestServer_FinalizersOfPoolAndClassAreApart(t *testing.T) {
 	b := newBench(t)
 	b.template(nil)
 	b.provisioner("a", nil)
-	patch := func(object metav1.Object, finalizers ...string) []byte {
-		return translate.PatchOfVersion(object, map[string]any{"finalizers": finalizers}).JSON()
-	}
-	pool, err := b.pools().Patch(t.Context(), "a", types.MergePatchType, patch(b.pool("a"), v1.FinalizerTermination), metav1.PatchOptions{})
+	pool, err := kube.SetFinalizers(t.Context(), b.pools(), b.pool("a"), []string{v1.FinalizerTermination}, metav1.PatchOptions{})
 	if err != nil || !slices.Equal(pool.Finalizers, []string{v1.FinalizerTermination}) {
 		t.Fatalf("%v: %v", err, pool)
 	}
-	class, err := b.classes().Patch(t.Context(), "a", types.MergePatchType, patch(b.class("a"), awsv1.FinalizerTermination), metav1.PatchOptions{})
+	class, err := kube.SetFinalizers(t.Context(), b.classes(), b.class("a"), []string{awsv1.FinalizerTermination}, metav1.PatchOptions{})
 	if err != nil || !slices.Equal(class.Finalizers, []string{awsv1.FinalizerTermination}) {
 		t.Fatalf("%v: %v", err, class)
 	}
-	if _, err = b.pools().Patch(t.Context(), "a", types.MergePatchType, patch(b.pool("a")), metav1.PatchOptions{}); err != nil {
+	if _, err = kube.SetFinalizers(t.Context(), b.pools(), b.pool("a"), nil, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.provisioners.all["a"].GetFinalizers(); !slices.Equal(got, []string{awsv1.FinalizerTermination}) {

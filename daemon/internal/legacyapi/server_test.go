@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"maps"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,6 +21,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 )
 
 // bench is a Server with a world and two kinds of an API server.
@@ -31,13 +32,14 @@ type bench struct {
 	provisioners, templates *store
 	now                     time.Time
 	events                  []string
+	told                    map[string]int // by object and text of the Event
 	revision                int
 	kubernetes              int // minor version
 }
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), revision: 100, kubernetes: 32}
+	b := &bench{t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), revision: 100, kubernetes: 32, told: map[string]int{}}
 	b.provisioners, b.templates = &store{bench: b, all: map[string]*unstructured.Unstructured{}}, &store{bench: b, all: map[string]*unstructured.Unstructured{}}
 	b.restart()
 	return b
@@ -54,7 +56,10 @@ func (b *bench) restart() {
 	}
 }
 
-func (b *bench) Event(_ runtime.Object, kind, reason, message string) {
+func (b *bench) Event(o runtime.Object, kind, reason, message string) {
+	if of, is := o.(*corev1.ObjectReference); is {
+		b.told[of.Kind+" "+of.Name+" "+reason+" "+message]++
+	}
 	b.events = append(b.events, kind+" "+reason+": "+message)
 }
 
@@ -164,14 +169,23 @@ func (s *store) Get(_ context.Context, name string, _ metav1.GetOptions, _ ...st
 	return nil, apierrors.NewNotFound(schema.GroupResource{}, name)
 }
 
-func (s *store) Patch(_ context.Context, name string, _ types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*unstructured.Unstructured, error) {
+func (s *store) Patch(_ context.Context, name string, kind types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*unstructured.Unstructured, error) {
 	s.writes++
+	if kind == types.JSONPatchType {
+		want, err := kube.ReadFinalizers(data)
+		if err != nil {
+			return nil, err
+		}
+		o := s.all[name].DeepCopy()
+		o.SetFinalizers(want)
+		s.put(o)
+		return o, nil
+	}
 	var body struct {
 		Metadata struct {
 			UID             types.UID         `json:"uid"`
 			ResourceVersion string            `json:"resourceVersion"`
 			Annotations     map[string]string `json:"annotations"`
-			Finalizers      []string          `json:"finalizers"`
 		} `json:"metadata"`
 	}
 	if err := json.Unmarshal(data, &body); err != nil {
@@ -180,9 +194,6 @@ func (s *store) Patch(_ context.Context, name string, _ types.PatchType, data []
 	o := s.all[name].DeepCopy()
 	if v := body.Metadata.ResourceVersion; body.Metadata.UID != o.GetUID() || v != "" && v != o.GetResourceVersion() {
 		return nil, apierrors.NewConflict(schema.GroupResource{}, name, nil)
-	}
-	if strings.Contains(string(data), `"finalizers"`) {
-		o.SetFinalizers(body.Metadata.Finalizers)
 	}
 	annotations := o.GetAnnotations()
 	if annotations == nil {

@@ -14,11 +14,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	wire "github.com/karpenterd/terraform-provider-karpenter/internal/api/legacy"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/legacy"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
@@ -198,8 +198,7 @@ func (s *Server) release(ctx context.Context, p *unstructured.Unstructured, is s
 		return nil
 	}
 	rest := slices.DeleteFunc(slices.Clone(p.GetFinalizers()), gone)
-	body := translate.PatchOfVersion(p, map[string]any{"finalizers": rest}).JSON()
-	got, err := s.Provisioners.Patch(ctx, p.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: translate.FieldManager})
+	got, err := kube.SetFinalizers(ctx, s.Provisioners, p, rest, metav1.PatchOptions{FieldManager: translate.FieldManager})
 	if err != nil {
 		return wrap(err, "provisioner %s finalizers write", p.GetName())
 	}
@@ -256,6 +255,9 @@ func setMigrate(set v1.ConditionSet, read legacy.Served, now time.Time) {
 	}
 }
 
+// mostNote is how many bytes the text of an Event has at most; see package telemetry.
+const mostNote = 1024
+
 // event sends an Event about the object, and logs it.
 func (s *Server) event(o *unstructured.Unstructured, kind, reason, message string) {
 	if s.Logger != nil {
@@ -263,7 +265,7 @@ func (s *Server) event(o *unstructured.Unstructured, kind, reason, message strin
 	}
 	s.Events.Event(&corev1.ObjectReference{
 		APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
-	}, kind, reason, message)
+	}, kind, reason, v1.Bounded(message, mostNote))
 }
 
 // syncTemplate gives an AWSNodeTemplate the status that it had in v1alpha1, and conditions.

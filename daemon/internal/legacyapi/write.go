@@ -15,6 +15,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	wire "github.com/karpenterd/terraform-provider-karpenter/internal/api/legacy"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
@@ -43,7 +44,7 @@ func (p Pools) Patch(ctx context.Context, name string, kind types.PatchType, dat
 	if pool, _ := p.Server.inMemory(name); pool == nil {
 		return p.Cluster.Patch(ctx, name, kind, data, o, subresources...)
 	}
-	if err := p.Server.patch(ctx, name, data, v1.FinalizerTermination); err != nil {
+	if err := p.Server.patch(ctx, name, kind, data, v1.FinalizerTermination); err != nil {
 		return nil, err
 	}
 	pool, _ := p.Server.inMemory(name)
@@ -84,7 +85,7 @@ func (c Classes) Patch(ctx context.Context, name string, kind types.PatchType, d
 	if _, class := c.Server.inMemory(name); class == nil {
 		return c.Cluster.Patch(ctx, name, kind, data, o, subresources...)
 	}
-	if err := c.Server.patch(ctx, name, data, awsv1.FinalizerTermination); err != nil {
+	if err := c.Server.patch(ctx, name, kind, data, awsv1.FinalizerTermination); err != nil {
 		return nil, err
 	}
 	_, class := c.Server.inMemory(name)
@@ -142,46 +143,58 @@ func (s *Server) newestOf(name string) *unstructured.Unstructured {
 	return s.provisioners[name]
 }
 
-// patch carries a merge patch of an object in memory to its Provisioner. The Provisioner has
-// the finalizers of several objects, so that only the one is put on or taken off.
-func (s *Server) patch(ctx context.Context, name string, data []byte, finalizer string) error {
-	var asked struct {
-		Metadata struct {
-			Annotations map[string]any  `json:"annotations"`
-			Finalizers  json.RawMessage `json:"finalizers"`
-		} `json:"metadata"`
-	}
-	if err := json.Unmarshal(data, &asked); err != nil {
-		return wrap(err, "provisioner %s patch read", name)
-	}
+// patch carries a patch of an object in memory to its Provisioner: a merge patch of the
+// annotations, or a JSON patch of the finalizers. The Provisioner has the finalizers of
+// several objects, so that only the one is put on or taken off.
+func (s *Server) patch(ctx context.Context, name string, kind types.PatchType, data []byte, finalizer string) error {
 	p := s.newestOf(name)
 	if p == nil {
 		_, err := there[int](nil, wire.ResourceProvisioner, name)
 		return err
 	}
-	meta := map[string]any{}
-	if asked.Metadata.Annotations != nil {
-		meta["annotations"] = asked.Metadata.Annotations
-	}
-	body := translate.PatchOf(p, meta)
-	if list := asked.Metadata.Finalizers; len(list) > 0 {
-		var want []string // null removes all
-		if err := json.Unmarshal(list, &want); err != nil {
-			return wrap(err, "provisioner %s patch read", name)
+	write := s.annotate
+	if kind == types.JSONPatchType {
+		write = func(ctx context.Context, p *unstructured.Unstructured, data []byte) (*unstructured.Unstructured, error) {
+			return s.hold(ctx, p, data, finalizer)
 		}
-		rest := slices.DeleteFunc(slices.Clone(p.GetFinalizers()), func(f string) bool { return f == finalizer })
-		if slices.Contains(want, finalizer) {
-			rest = append(rest, finalizer)
-		}
-		meta["finalizers"] = rest
-		body = translate.PatchOfVersion(p, meta)
 	}
-	got, err := s.Provisioners.Patch(ctx, name, types.MergePatchType, body.JSON(), metav1.PatchOptions{FieldManager: translate.FieldManager})
+	got, err := write(ctx, p, data)
 	if err != nil {
 		return wrap(err, "provisioner %s patch", name)
 	}
 	s.Observe(got)
 	return nil
+}
+
+// annotate takes the annotations of a merge patch over.
+func (s *Server) annotate(ctx context.Context, p *unstructured.Unstructured, data []byte) (*unstructured.Unstructured, error) {
+	var asked struct {
+		Metadata struct {
+			Annotations map[string]any `json:"annotations"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(data, &asked); err != nil {
+		return nil, wrap(err, "patch read")
+	}
+	meta := map[string]any{}
+	if asked.Metadata.Annotations != nil {
+		meta["annotations"] = asked.Metadata.Annotations
+	}
+	return s.Provisioners.Patch(ctx, p.GetName(), types.MergePatchType, translate.PatchOf(p, meta).JSON(), metav1.PatchOptions{FieldManager: translate.FieldManager})
+}
+
+// hold puts the finalizer on the Provisioner, or takes it off, as the JSON patch does with
+// the object in memory.
+func (s *Server) hold(ctx context.Context, p *unstructured.Unstructured, data []byte, finalizer string) (*unstructured.Unstructured, error) {
+	want, err := kube.ReadFinalizers(data)
+	if err != nil {
+		return nil, err
+	}
+	rest := slices.DeleteFunc(slices.Clone(p.GetFinalizers()), func(f string) bool { return f == finalizer })
+	if slices.Contains(want, finalizer) {
+		rest = append(rest, finalizer)
+	}
+	return kube.SetFinalizers(ctx, s.Provisioners, p, rest, metav1.PatchOptions{FieldManager: translate.FieldManager})
 }
 
 // writeStatus changes the status of the Provisioner. After a conflict it reads the object

@@ -14,6 +14,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
 const (
@@ -24,6 +25,8 @@ const (
 	// of an older release cannot be read any more.
 	reportsKey    = "reports.json.gz"
 	reportsFormat = 1
+	// recountEvery is how often the types that are smaller are counted where nothing is new.
+	recountEvery = 10 * time.Second
 	// mostPause bounds the pauses between tries that fail; the first is ReportsEvery, and
 	// the pause doubles.
 	mostPause = 30 * time.Minute
@@ -37,19 +40,35 @@ type Reported interface {
 	TypesOf(class string) (cluster.Class, bool)
 }
 
+// ReportRecorder tells users of instance types that have less for pods than expected: how many
+// there are, and of each resource of each once.
+type ReportRecorder interface {
+	SmallerTypesCounted(byClass map[string]int)
+	SmallerType(class *awsv1.EC2NodeClass, instanceType, resource string, has *plan.Reported)
+}
+
+// smallerType is what one Event is about.
+type smallerType struct{ class, instanceType, resource string }
+
 // ReportKeeper keeps what nodes have reported, so that a daemon that starts anew launches
 // none in vain again. Begin and Sweep are for one goroutine.
 type ReportKeeper struct {
 	World  Reported
 	Store  Store
 	Logger hclog.Logger
+	// Recorder tells users; nil tells nobody.
+	Recorder ReportRecorder
 
 	begun  bool // what is kept has been read
 	saved  int  // the changes that are kept
 	told   map[string]bool
-	looked int // the changes that are logged
-	paused time.Duration
-	until  time.Time // of the pause after a failure
+	events map[smallerType]bool // that were sent, or need not be
+	// recalled is what an earlier daemon has kept, and told of.
+	recalled catalog.Reports
+	looked   int // the changes that are logged
+	paused   time.Duration
+	recount  time.Time
+	until    time.Time // of the pause after a failure
 }
 
 // keptReports is what the ConfigMap has, as gzipped JSON.
@@ -88,6 +107,7 @@ func (k *ReportKeeper) restore(ctx context.Context) error {
 		return nil
 	}
 	k.World.Recall(reports)
+	k.recalled = reports
 	return nil
 }
 
@@ -97,6 +117,11 @@ func (k *ReportKeeper) Sweep(ctx context.Context, now time.Time) error {
 	if changes != k.looked {
 		k.looked = changes
 		k.tell()
+		k.recount = time.Time{}
+	}
+	if !now.Before(k.recount) { // a class may have another image by now
+		k.recount = now.Add(recountEvery)
+		k.record(reports)
 	}
 	if k.begun && changes == k.saved || now.Before(k.until) {
 		return nil
@@ -181,4 +206,52 @@ func (k *ReportKeeper) tell() {
 		}
 	}
 	k.told = told
+}
+
+// record counts the types of which nodes of each class have reported less than expected, and
+// sends an Event about each that is new. A type that is taken to be smaller because others
+// like it are counts when a node of it has reported.
+func (k *ReportKeeper) record(reports catalog.Reports) {
+	if k.Recorder == nil {
+		return
+	}
+	if k.events == nil {
+		k.events = map[smallerType]bool{}
+	}
+	count := map[string]int{}
+	for _, c := range k.World.EC2NodeClasses() {
+		class, _ := k.World.TypesOf(c.Name)
+		count[c.Name] = 0
+		for i := range class.Types {
+			t, own := &class.Types[i], false
+			for _, s := range t.Smaller {
+				if !reported(reports, c.Name, t.Name, s) {
+					continue
+				}
+				own = true
+				key := smallerType{c.Name, t.Name, s.Resource}
+				if !k.events[key] {
+					k.events[key] = true
+					if reported(k.recalled, c.Name, t.Name, s) {
+						continue
+					}
+					k.Recorder.SmallerType(c, t.Name, s.Resource, &plan.Reported{Node: s.Node, Amount: t.Allocatable.Get(s.Resource), Listed: s.Listed})
+				}
+			}
+			if own {
+				count[c.Name]++
+			}
+		}
+	}
+	k.Recorder.SmallerTypesCounted(count)
+}
+
+// reported says whether the node that reported less is one of the class and instance type.
+func reported(reports catalog.Reports, class, instanceType string, s catalog.Smaller) bool {
+	for of, types := range reports {
+		if of.Class == class && types[instanceType][s.Resource].Node == s.Node {
+			return true
+		}
+	}
+	return false
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/drift"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
@@ -36,6 +37,14 @@ type replica struct {
 	class *awsv1.EC2NodeClass
 	now   time.Time
 	log   *bytes.Buffer
+	sent  []string       // Events: class, instance type, resource and text
+	count map[string]int // the metric
+}
+
+func (r *replica) SmallerTypesCounted(byClass map[string]int) { r.count = byClass }
+
+func (r *replica) SmallerType(c *awsv1.EC2NodeClass, instanceType, resource string, has *plan.Reported) {
+	r.sent = append(r.sent, strings.Join([]string{c.Name, instanceType, resource, has.Explain(instanceType, resource)}, " "))
 }
 
 func newReplica(t *testing.T) *replica {
@@ -54,8 +63,9 @@ func (r *replica) restart() *replica {
 	sold := catalog.Market{Zones: []catalog.Zone{zoneA}, Offered: map[string][]int{"m5.large": {0}}, OnDemand: map[string]quantity.Money{"m5.large": 100}}
 	r.world, r.log = world.New(facts, sold, func() time.Time { return r.now }), &bytes.Buffer{}
 	r.ReportKeeper = &ReportKeeper{
-		World: r.world, Store: Store{r.kube.CoreV1().ConfigMaps("karpenter")}, Logger: hclog.New(&hclog.LoggerOptions{Output: r.log}),
+		World: r.world, Store: Store{r.kube.CoreV1().ConfigMaps("karpenter")}, Logger: hclog.New(&hclog.LoggerOptions{Output: r.log}), Recorder: r,
 	}
+	r.sent, r.count = nil, nil
 	r.world.Observe(r.class)
 	return r
 }
@@ -134,6 +144,49 @@ func TestReports_AreWrittenOnceAndLoggedOnce(t *testing.T) {
 		if n := strings.Count(r.log.String(), want); n != 1 {
 			t.Errorf("the log has %q %d times: %s", want, n, r.log)
 		}
+	}
+}
+
+func TestReports_AreToldInOneEventAndCountedAlsoAfterARestart(t *testing.T) {
+	r := newReplica(t)
+	r.Begin(t.Context())
+	small := r.planned().Allocatable
+	r.report("whole", small)
+	r.sweep(ReportsEvery)
+	if len(r.sent) > 0 || r.count["default"] != 0 {
+		t.Errorf("a node as expected: %v, %v", r.sent, r.count)
+	}
+	small.MemoryBytes -= 1 << 30
+	for _, node := range []string{"a", "b", "c"} {
+		r.report(node, small)
+		r.sweep(ReportsEvery)
+		small.MemoryBytes -= 1 << 20
+	}
+	if len(r.sent) != 1 || r.count["default"] != 1 {
+		t.Fatalf("three nodes: %v, %v", r.sent, r.count)
+	}
+	for _, want := range []string{"default m5.large memory Nodes of instance type m5.large have ", "node a reported", "were expected", "Plans count on no more", "change what takes it"} {
+		if !strings.Contains(r.sent[0], want) {
+			t.Errorf("the Event lacks %q: %s", want, r.sent[0])
+		}
+	}
+	r.restart().Begin(t.Context())
+	r.sweep(ReportsEvery)
+	if len(r.sent) != 0 || r.count["default"] != 1 {
+		t.Errorf("after a restart: %v, %v", r.sent, r.count)
+	}
+	small.EphemeralBytes -= 1 << 30
+	r.report("d", small)
+	r.sweep(ReportsEvery)
+	if len(r.sent) != 1 || !strings.HasPrefix(r.sent[0], "default m5.large ephemeral-storage ") || r.count["default"] != 1 {
+		t.Errorf("another resource: %v, %v", r.sent, r.count)
+	}
+	r.class = r.class.DeepCopy()
+	r.class.ResourceVersion, r.class.Status.AMIs = "9", []awsv1.AMI{{ID: "ami-2"}}
+	r.world.Observe(r.class)
+	r.sweep(recountEvery)
+	if r.count["default"] != 0 {
+		t.Errorf("another image: %v", r.count)
 	}
 }
 

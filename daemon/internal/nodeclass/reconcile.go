@@ -19,6 +19,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
@@ -140,10 +141,11 @@ func (r *Reconciler) work(ctx context.Context) {
 // The result is the time to the next call; 0 is no call before a change. After an error
 // the caller tries again; what AWS did answer is in the status nevertheless.
 func (r *Reconciler) Reconcile(ctx context.Context, name string) (again time.Duration, err error) {
-	class, known := r.Objects.EC2NodeClass(name)
-	if !known {
+	known, there := r.Objects.EC2NodeClass(name)
+	if !there {
 		return 0, nil
 	}
+	class := known
 	if class.DeletionTimestamp != nil {
 		return r.finalize(ctx, class)
 	}
@@ -165,6 +167,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, name string) (again time.Dur
 			decided = decide(class, o, r.Config.facts(), r.Now())
 		}
 	}
+	if newest, changed := r.newest(known); changed { // while AWS answered
+		if newest == nil || newest.Generation != class.Generation || newest.DeletionTimestamp != nil {
+			return 0, nil // its change has scheduled the next call
+		}
+		class = newest
+		decided = decide(class, o, r.Config.facts(), r.Now())
+	}
 	if !equality.Semantic.DeepEqual(decided.Status, class.Status) {
 		if _, err := r.Writer.UpdateStatus(ctx, decided, metav1.UpdateOptions{FieldManager: translate.FieldManager}); err != nil {
 			return 0, fmt.Errorf("ec2nodeclass %q write status: %w", name, err)
@@ -178,6 +187,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, name string) (again time.Dur
 		return untilNextEnd(decided, r.Now(), refreshReady), nil
 	}
 	return refreshNotReady, nil
+}
+
+// newest returns the newest version of the class, nil if it is gone or another one has its
+// name, and says whether it is another one than that which was known.
+func (r *Reconciler) newest(known *awsv1.EC2NodeClass) (is *awsv1.EC2NodeClass, changed bool) {
+	is, there := r.Objects.EC2NodeClass(known.Name)
+	if !there || is.UID != known.UID {
+		return nil, true
+	}
+	return is, is.ResourceVersion != known.ResourceVersion
 }
 
 // refuse writes why nothing is launched from the class, and asks AWS nothing.
@@ -242,6 +261,9 @@ func (r *Reconciler) finalize(ctx context.Context, class *awsv1.EC2NodeClass) (a
 	if err := r.deleteProfiles(ctx, class); err != nil {
 		return 0, fmt.Errorf("ec2nodeclass %q finalize: %w", class.Name, err)
 	}
+	if newest, _ := r.newest(class); newest != nil {
+		class = newest
+	}
 	rest := slices.DeleteFunc(slices.Clone(class.Finalizers), func(f string) bool { return f == awsv1.FinalizerTermination })
 	if _, err := r.setFinalizers(ctx, class, rest); err != nil {
 		return 0, err
@@ -267,10 +289,10 @@ func (r *Reconciler) nodeClaimsOf(class string) int {
 	return n
 }
 
-// setFinalizers replaces the whole list.
+// setFinalizers replaces the whole list, if it is still that of the class; nothing else of the
+// class matters, which may have changed while AWS was asked.
 func (r *Reconciler) setFinalizers(ctx context.Context, class *awsv1.EC2NodeClass, finalizers []string) (*awsv1.EC2NodeClass, error) {
-	body := translate.PatchOfVersion(class, map[string]any{"finalizers": finalizers}).JSON()
-	changed, err := r.Writer.Patch(ctx, class.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: translate.FieldManager})
+	changed, err := kube.SetFinalizers(ctx, r.Writer, class, finalizers, metav1.PatchOptions{FieldManager: translate.FieldManager})
 	if err != nil {
 		return nil, fmt.Errorf("ec2nodeclass %q set finalizers: %w", class.Name, err)
 	}

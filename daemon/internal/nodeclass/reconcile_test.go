@@ -2,7 +2,6 @@ package nodeclass
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"sync"
@@ -20,6 +19,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
@@ -34,8 +34,9 @@ type world struct {
 	writes    int
 	managers  []string // of every write
 	counted   map[string]int64
-	trials    []aws.Trial // launches that EC2 was asked about
-	mu        sync.Mutex  // protects o and class, which tests change and read while the reconciler runs
+	trials    []aws.Trial               // launches that EC2 was asked about
+	meanwhile func(*awsv1.EC2NodeClass) // changes the class whenever EC2 is asked for subnets or templates; may be nil
+	mu        sync.Mutex                // protects o and class, which tests change and read while the reconciler runs
 }
 
 func (w *world) EC2NodeClass(name string) (*awsv1.EC2NodeClass, bool) {
@@ -56,20 +57,12 @@ func (w *world) Patch(_ context.Context, _ string, kind types.PatchType, data []
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.managers = append(w.managers, o.FieldManager)
-	var patch struct {
-		Metadata struct {
-			Finalizers      []string
-			ResourceVersion string
-		}
-	}
-	if err := json.Unmarshal(data, &patch); err != nil || kind != types.MergePatchType {
-		return nil, errors.Join(errors.New("not a merge patch"), err)
-	}
-	if patch.Metadata.ResourceVersion != w.class.ResourceVersion {
-		return nil, errors.New("conflict")
+	want, err := kube.ReadFinalizers(data)
+	if err != nil || kind != types.JSONPatchType {
+		return nil, errors.Join(errors.New("no JSON patch of the finalizers"), err)
 	}
 	w.class = w.class.DeepCopy()
-	w.class.Finalizers = patch.Metadata.Finalizers
+	w.class.Finalizers = want
 	w.class.ResourceVersion += "0"
 	return w.class, nil
 }
@@ -88,7 +81,17 @@ func (w *world) UpdateStatus(_ context.Context, class *awsv1.EC2NodeClass, o met
 func (w *world) Subnets(context.Context, []aws.Selector) ([]aws.Subnet, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.touch()
 	return w.o.subnets, w.o.subnetsErr
+}
+
+// touch is what somebody else does meanwhile.
+func (w *world) touch() {
+	if w.meanwhile != nil {
+		w.class = w.class.DeepCopy()
+		w.class.ResourceVersion += "1"
+		w.meanwhile(w.class)
+	}
 }
 
 func (w *world) SecurityGroups(context.Context, []aws.Selector) ([]aws.SecurityGroup, error) {
@@ -120,6 +123,7 @@ func (w *world) Images(_ context.Context, selectors []aws.ImageSelector) ([]aws.
 
 func (w *world) LaunchTemplates(_ context.Context, tags map[string]string) ([]string, error) {
 	w.tags = tags
+	w.touch()
 	return w.templates, nil
 }
 
@@ -247,10 +251,41 @@ func TestReconcile_CountsReservationsBeforeTheStatusNamesThem(t *testing.T) {
 	}
 }
 
+// AWS takes seconds to answer, and others write the class meanwhile.
+func TestReconcile_AChangeOfTheClassWhileAWSAnswersIsNoConflict(t *testing.T) {
+	w, r := newWorld()
+	w.class.ResourceVersion = "7"
+	w.meanwhile = func(c *awsv1.EC2NodeClass) {
+		c.Annotations = map[string]string{"example.com/touched": c.ResourceVersion}
+	}
+	if _, err := r.Reconcile(t.Context(), "default"); err != nil || !w.class.Conditions().IsReady() || w.writes != 1 {
+		t.Fatalf("%v, %d writes, status %+v", err, w.writes, w.class.Status)
+	}
+	if w.class.Annotations["example.com/touched"] == "" {
+		t.Error("what the other one wrote is lost")
+	}
+	w.o.subnets = w.o.subnets[:1]
+	w.meanwhile = func(c *awsv1.EC2NodeClass) { c.Generation++ }
+	if _, err := r.Reconcile(t.Context(), "default"); err != nil || w.writes != 1 {
+		t.Errorf("%v, %d writes: what AWS said is not about the new spec", err, w.writes)
+	}
+}
+
 func claimOf(class string) *v1.NodeClaim {
 	c := &v1.NodeClaim{}
 	c.Spec.NodeClassRef.Name = class
 	return c
+}
+
+// The finalizer goes whatever else of the class changes while AWS is asked.
+func TestReconcile_ReleasesAClassThatOthersWriteAllTheTime(t *testing.T) {
+	w, r := newWorld()
+	now := metav1.NewTime(at(0))
+	w.class.DeletionTimestamp, w.class.Finalizers, w.class.ResourceVersion = &now, []string{awsv1.FinalizerTermination}, "7"
+	w.meanwhile = func(c *awsv1.EC2NodeClass) { c.Labels = map[string]string{"touched": c.ResourceVersion} }
+	if _, err := r.Reconcile(t.Context(), "default"); err != nil || len(w.class.Finalizers) != 0 {
+		t.Errorf("%v, finalizers %v", err, w.class.Finalizers)
+	}
 }
 
 func TestReconcile_HoldsADeletedClassWhileNodeClaimsReferToIt(t *testing.T) {

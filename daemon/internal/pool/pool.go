@@ -25,6 +25,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
@@ -88,8 +89,7 @@ func (k *Keeper) hold(ctx context.Context, p *v1.NodePool, claims []*v1.NodeClai
 	if slices.Equal(want, p.Finalizers) {
 		return false, nil
 	}
-	body := translate.PatchOfVersion(p, map[string]any{"finalizers": want}).JSON()
-	got, err := k.Pools.Patch(ctx, p.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: translate.FieldManager})
+	got, err := kube.SetFinalizers(ctx, k.Pools, p, want, metav1.PatchOptions{FieldManager: translate.FieldManager})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return true, nil // a watch event with the newer version is under way
 	}

@@ -2,12 +2,16 @@ package telemetry
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/market"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
 // catalogue says how old the facts are that the daemon decides with.
-type catalogue struct{ embedded, answered *prometheus.GaugeVec }
+type catalogue struct{ embedded, answered, smaller *prometheus.GaugeVec }
 
 func newCatalogue() catalogue {
 	by := []string{"group"}
@@ -20,7 +24,28 @@ func newCatalogue() catalogue {
 			Name: "karpenterd_catalogue_answered_timestamp_seconds",
 			Help: "When AWS last answered about the group of facts, in seconds since 1970; no value if never.",
 		}, by),
+		smaller: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "karpenterd_smaller_instance_types",
+			Help: "Instance types of which nodes have reported less for pods than the catalogue says, by EC2NodeClass; plans count on what they reported.",
+		}, []string{"nodeclass"}),
 	}
+}
+
+// SmallerTypesCounted sets how many instance types have less for pods than expected.
+func (r *Recorder) SmallerTypesCounted(byClass map[string]int) {
+	r.Metrics.catalogue.smaller.Reset()
+	for class, n := range byClass {
+		r.Metrics.catalogue.smaller.WithLabelValues(class).Set(float64(n))
+	}
+}
+
+// SmallerType reports that nodes of an instance type have less for pods than expected.
+func (r *Recorder) SmallerType(class *awsv1.EC2NodeClass, instanceType, resource string, has *plan.Reported) {
+	to := &corev1.ObjectReference{APIVersion: awsv1.GroupVersion().String(), Kind: awsv1.EC2NodeClassKind, Name: class.Name, UID: class.UID}
+	if translate.FromTemplate(class) {
+		to.APIVersion, to.Kind = class.APIVersion, class.Kind
+	}
+	r.event(to, corev1.EventTypeWarning, "SmallerInstanceType", has.Explain(instanceType, resource))
 }
 
 // Catalogue sets what is known of each group of facts.

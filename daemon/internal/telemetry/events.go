@@ -111,7 +111,7 @@ func stays(s *plan.Standing) (kind string, reason disruptionEvent, text string) 
 // soon changes by itself.
 func staysEvent(why plan.StayReason) disruptionEvent {
 	switch why {
-	case plan.PoolUnready, plan.PoolPaused, plan.DaemonPaused, plan.NodeProtected, plan.PodExpected, plan.PodProtected, plan.PodOfGang, plan.PodBudget, plan.PodBudgets, plan.ReplicasLate, plan.Declined, plan.NoPlace, plan.BudgetUsed, plan.LimitFull:
+	case plan.PoolUnready, plan.PoolPaused, plan.DaemonPaused, plan.NodeProtected, plan.PodExpected, plan.PodProtected, plan.PodOfGang, plan.PodBudget, plan.PodBudgets, plan.ReplicasLate, plan.Declined, plan.NoPlace, plan.BudgetUsed, plan.LimitFull, plan.NoReplacement:
 		return disruptionBlocked
 	case plan.NodeStays, plan.NoSaving, plan.SpotForSpot, plan.NoPrice, plan.PolicyForbids, plan.StaticPool:
 		return unconsolidatable

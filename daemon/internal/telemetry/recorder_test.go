@@ -3,6 +3,7 @@ package telemetry_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -345,5 +346,14 @@ func TestRecorder_CountsDisruptionsThatAreCarriedOutAndNotPlans(t *testing.T) {
 	}
 	if want := "\nkarpenter_nodeclaims_disrupted_total{capacity_type=\"spot\",nodepool=\"p\",reason=\"drifted\"} 1\n"; !strings.Contains(metrics(), want) {
 		t.Errorf("the metrics lack %q", want)
+	}
+}
+
+// The API server refuses longer ones in events.k8s.io/v1.
+func TestRecorder_NoEventIsLongerThanTheAPIServerTakes(t *testing.T) {
+	d := newDesk(t)
+	d.recorder.LaunchFailed(&v1.NodeClaim{}, errors.New(strings.Repeat("long ", 1000)))
+	if got := strings.TrimPrefix(<-d.events.Events, "Warning LaunchFailed "); len(got) != telemetry.MostNote || !strings.HasSuffix(got, "...") {
+		t.Errorf("%d bytes: %.50s", len(got), got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -121,10 +122,27 @@ func (s ConditionSet) index(conditionType string) int {
 	return slices.IndexFunc(*s.list, func(c Condition) bool { return c.Type == conditionType })
 }
 
+// MostMessage is how many bytes the message of a condition has at most. The definitions allow
+// as many characters, and the API server refuses a whole status for one more.
+const MostMessage = 32768
+
+// Bounded returns the text, or as much of its beginning as the bytes hold, and that it goes on.
+func Bounded(text string, most int) string {
+	const more = "..."
+	if len(text) <= most {
+		return text
+	}
+	end := most - len(more)
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + more
+}
+
 // put stores a condition. The time of the last transition stays as long as the
 // status stays.
 func (s ConditionSet) put(c Condition, now time.Time) {
-	c.ObservedGeneration = s.generation
+	c.ObservedGeneration, c.Message = s.generation, Bounded(c.Message, MostMessage)
 	c.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
 	i := s.index(c.Type)
 	if i < 0 {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -128,5 +129,17 @@ func TestNillableDuration_ReadsAndWritesWireText(t *testing.T) {
 	var d v1.NillableDuration
 	if err := json.Unmarshal([]byte(`"soon"`), &d); err == nil || !strings.Contains(err.Error(), "1h30m") {
 		t.Errorf("error %v, want one with an example", err)
+	}
+}
+
+// The API server refuses a whole status for one message that is too long.
+func TestConditions_AMessageIsCutBeforeItIsTooLong(t *testing.T) {
+	c := &v1.NodeClaim{}
+	for text, want := range map[string]int{"short": 5, strings.Repeat("a", v1.MostMessage): v1.MostMessage, strings.Repeat("a", v1.MostMessage+1): v1.MostMessage, strings.Repeat("é", v1.MostMessage): v1.MostMessage - 1} {
+		c.Conditions().Set(v1.ConditionLaunched, metav1.ConditionFalse, "Why", text, time.Unix(1, 0))
+		got := c.Conditions().Get(v1.ConditionLaunched).Message
+		if len(got) != want || !utf8.ValidString(got) || len(text) > v1.MostMessage && !strings.HasSuffix(got, "...") {
+			t.Errorf("%d bytes of %d, want %d", len(got), len(text), want)
+		}
 	}
 }

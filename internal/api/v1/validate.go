@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -35,6 +36,7 @@ func (p *NodePool) Validate() field.ErrorList {
 			errs = append(errs, field.Forbidden(labels.Key(key), noPlacementGroups))
 		}
 	}
+	errs = append(errs, validateAnnotations(field.NewPath("spec", "template", "metadata", "annotations"), p.Spec.Template.ObjectMeta.Annotations)...)
 	slices.SortFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Error(), b.Error()) })
 	spec := field.NewPath("spec", "template", "spec")
 	errs = append(errs, validateTaints(spec, p.Spec.Template.Spec.Taints, p.Spec.Template.Spec.StartupTaints)...)
@@ -48,6 +50,25 @@ const (
 	awsDomain         = "karpenter.k8s.aws"
 	noPlacementGroups = "nodes are in no placement group: remove it"
 )
+
+// mostAnnotations is how many bytes the annotations of a template have at most, keys and
+// values. The API server lets a NodeClaim have 256 KiB, of which its launch request needs a
+// part.
+const mostAnnotations = 96 << 10
+
+// validateAnnotations checks what the API server would refuse on the NodeClaim.
+func validateAnnotations(path *field.Path, annotations map[string]string) field.ErrorList {
+	var errs field.ErrorList
+	size := 0
+	for key, value := range annotations {
+		size += len(key) + len(value)
+		errs = append(errs, syntax(path.Key(key), key, validation.IsQualifiedName(strings.ToLower(key)))...)
+	}
+	if size > mostAnnotations {
+		errs = append(errs, field.Invalid(path, fmt.Sprintf("%d bytes", size), fmt.Sprintf("nodes can get %d bytes of annotations: remove some", mostAnnotations)))
+	}
+	return errs
+}
 
 // validateTaints checks the syntax of taints. It also checks that no key has one
 // effect twice, since a node has a key and effect only once.

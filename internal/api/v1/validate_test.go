@@ -45,3 +45,26 @@ func TestValidate_NamesWhatTheSchemaCannotCheck(t *testing.T) {
 		})
 	}
 }
+
+// The API server would refuse each NodeClaim of the pool.
+func TestValidate_NamesAnnotationsThatNoNodeClaimCanHave(t *testing.T) {
+	for name, c := range map[string]struct {
+		annotations map[string]string
+		want        string
+	}{
+		"fits":      {map[string]string{"a": strings.Repeat("x", 98304-1)}, ""},
+		"too large": {map[string]string{"a": strings.Repeat("x", 98304)}, "spec.template.metadata.annotations: Invalid value: \"98305 bytes\": nodes can get 98304 bytes of annotations: remove some"},
+		"no key":    {map[string]string{"a b": ""}, "spec.template.metadata.annotations[a b]: Invalid value"},
+		"upper":     {map[string]string{"Example.com/A": ""}, ""},
+	} {
+		p := &v1.NodePool{}
+		p.Spec.Template.ObjectMeta.Annotations = c.annotations
+		got := ""
+		if errs := p.Validate(); len(errs) > 0 {
+			got = errs[0].Error()
+		}
+		if (got == "") != (c.want == "") || !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}

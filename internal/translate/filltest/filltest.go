@@ -66,6 +66,9 @@ func Fill[T any](f *Filler, into *T) *T {
 	return into
 }
 
+// Object fills the object that the pointer points at, whatever its type.
+func Object(f *Filler, into any) { f.fill(reflect.ValueOf(into).Elem(), "", 0) }
+
 // Yes is true or false with equal chance.
 func (f *Filler) Yes() bool { return f.rng.IntN(2) == 0 }
 
