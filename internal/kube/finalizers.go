@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,10 +33,21 @@ type operation struct {
 // the time, do not matter. A refusal is a conflict.
 func SetFinalizers[T any](ctx context.Context, w Patcher[T], object metav1.Object, want []string, o metav1.PatchOptions) (T, error) {
 	got, err := w.Patch(ctx, object.GetName(), types.JSONPatchType, finalizersPatch(object, want), o)
-	if apierrors.IsInvalid(err) { // what the API server says of a test that fails
+	if testFailed(err) {
 		err = apierrors.NewConflict(schema.GroupResource{}, object.GetName(), err)
 	}
 	return got, err
+}
+
+// testFailed says whether the API server could not apply the patch, which is how it reports a
+// test that fails. Where it refuses the object that comes of the patch, it names the object.
+func testFailed(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details == nil || details.Name == ""
 }
 
 func finalizersPatch(object metav1.Object, want []string) []byte {

@@ -62,6 +62,24 @@ func TestSetFinalizers_ATestThatFailsIsAConflict(t *testing.T) {
 	}
 }
 
+// It never succeeds, so nobody must try again at once.
+func TestSetFinalizers_AnObjectThatIsRefusedIsNoConflict(t *testing.T) {
+	s, config := newAPIServer(t)
+	s.answers["PATCH /api/v1/nodes/n"] = func(w http.ResponseWriter, _ *http.Request) {
+		answerJSON(w, http.StatusUnprocessableEntity, metav1.Status{
+			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonInvalid,
+			Message: `Node "n" is invalid: spec.taints`, Code: http.StatusUnprocessableEntity, Details: &metav1.StatusDetails{Kind: "Node", Name: "n"},
+		})
+	}
+	clients, err := NewClients(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := SetFinalizers(t.Context(), clients.Core.CoreV1().Nodes(), nodeWith("1", "a"), nil, metav1.PatchOptions{}); !apierrors.IsInvalid(err) || apierrors.IsConflict(err) {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestReadFinalizers_ReadsWhatWasSet(t *testing.T) {
 	for _, want := range [][]string{nil, {"a"}, {"a", "b"}} {
 		if got, err := ReadFinalizers(finalizersPatch(nodeWith("1", "x"), want)); err != nil || !slices.Equal(got, want) {
