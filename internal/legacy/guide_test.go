@@ -21,7 +21,7 @@ func TestGuide_TablesAreTheListsOfSettingsAndKinds(t *testing.T) {
 	guide := string(text)
 	for head, rows := range map[string]string{
 		"| setting of Karpenter | value of its chart | with the daemon |\n|---|---|---|\n": settingRows(),
-		"| objects of Karpenter | with the daemon |\n|---|---|\n":                           kindRows(),
+		"| objects of Karpenter | with the daemon |\n|---|---|\n":                          kindRows(),
 	} {
 		before, after, found := strings.Cut(guide, head)
 		if !found {

@@ -76,9 +76,10 @@ func (s strict) check(path string, value any, t reflect.Type) any {
 		return s.checkMap(path, value, t)
 	case reflect.Slice:
 		return s.checkList(path, value, t)
+	default:
+		s.checkScalar(path, value, t)
+		return value
 	}
-	s.checkScalar(path, value, t)
-	return value
 }
 
 func (s strict) checkList(path string, value any, t reflect.Type) any {

@@ -38,14 +38,13 @@ func standIn(text string, t reflect.Type) any {
 	if _, ok := wrapped(text); !ok {
 		return nil
 	}
-	switch t.Kind() {
-	case reflect.Map:
+	switch {
+	case t.Kind() == reflect.Map:
 		return map[string]any{mark + text: text}
-	case reflect.Slice:
-		if t.Elem().Kind() != reflect.Struct {
-			return []any{mark + text}
-		}
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct:
 		return []any{map[string]any{textField(t.Elem()): mark + text}}
+	case t.Kind() == reflect.Slice:
+		return []any{mark + text}
 	}
 	return nil
 }

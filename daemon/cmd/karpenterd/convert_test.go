@@ -148,12 +148,12 @@ func TestConvert_TakesFoldersAsPeopleHaveThem(t *testing.T) {
 			t.Errorf("%s is not skipped once", name)
 		}
 	}
-	if want := "warning: " + filepath.Join(dir, "overlay/patch.yaml") + `: Provisioner "a": is left out, as it is a patch in ` + filepath.Join(dir, "overlay/kustomization.yaml"); !strings.Contains(said, want) || strings.Contains(said, "error:") {
+	if want := "warning: " + filepath.Join(dir, "overlay", "patch.yaml") + `: Provisioner "a": is left out, as it is a patch in ` + filepath.Join(dir, "overlay", "kustomization.yaml"); !strings.Contains(said, want) || strings.Contains(said, "error:") {
 		t.Error(said)
 	}
 	write("templates/pool.yaml", "apiVersion: karpenter.sh/v1\nkind: NodePool\nspec:\n  requirements: {{ toYaml .Values.requirements | nindent 4 }}\n")
 	out, said, err = runConvert("", "--role", "nodes", dir)
-	if want := "error: " + filepath.Join(dir, "templates/pool.yaml") + ": document 1: no YAML, as line 4 is a template of Helm: requirements: {{ toYaml .Values.requirements | nindent 4 }}; render it first with helm template"; err == nil || out != "" || !strings.Contains(said, want) {
+	if want := "error: " + filepath.Join(dir, "templates", "pool.yaml") + ": document 1: no YAML, as line 4 is a template of Helm: requirements: {{ toYaml .Values.requirements | nindent 4 }}; render it first with helm template"; err == nil || out != "" || !strings.Contains(said, want) {
 		t.Error(err, said)
 	}
 }

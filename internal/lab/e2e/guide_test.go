@@ -80,6 +80,7 @@ func fates() map[string]map[string]fate {
 			"hand back":           {by: takeOver},
 			"start Karpenter":     {by: takeOver},
 			"kubectl -n kube-system logs deployment/karpenterd": {because: logs},
+			"karpenterd convert":                                {because: "the text names the command; the guide from_v1alpha5 runs it"},
 			"karpenterd convert --hcl":                          {because: "the text names the command; the guide convert has its use"},
 			"terraform destroy":                                 {because: terraform},
 			"terraform destroy -target karpenter_daemon.this":   {because: terraform},
