@@ -190,9 +190,11 @@ func (w *hclWriter) settings(body *hclwrite.Body, environment map[string]string)
 	}
 	lines := []string{"# Settings of Karpenter's controller, for karpenter_daemon."}
 	for _, known := range Settings() {
-		if value, ok := environment[known.Variable]; ok && known.Gate == "" {
-			lines = append(lines, "#   "+known.Here+" = "+strconv.Quote(value))
+		value, ok := environment[known.Variable]
+		if !ok || strings.Contains(known.Here, ".") { // a value of the chart alone
+			continue
 		}
+		lines = append(lines, "#   "+known.Here+" = "+strconv.Quote(value))
 	}
 	body.AppendUnstructuredTokens(raw(hclsyntax.TokenComment, strings.Join(lines, "\n")+"\n"))
 }

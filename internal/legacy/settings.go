@@ -43,10 +43,10 @@ func (c *converter) globals(d document, old wire.Settings) {
 // set notes a setting that the daemon carries out, and says of another one what happens instead.
 func (c *converter) set(s subject, at string, known Setting, value string, all map[string]string) {
 	switch {
-	case value == "" || known.Written:
+	case value == "" || value == known.Default || known.Written:
 	case known.Here != "" && known.Gate == "":
 		c.environment[known.Variable] = value
-	case value == known.Default || known.Here != "":
+	case known.Here != "":
 	case known.Global == "aws.assumeRoleDuration" && all["aws.assumeRoleARN"] == "":
 	default:
 		c.lose(s, at, "is not carried out: "+known.Effect, known.Remedy)

@@ -72,6 +72,8 @@ func (c *conversion) run(args []string, s streams) error {
 	switch n := len(warnings); {
 	case len(result.Errors) > 0:
 		return fmt.Errorf("convert: %d errors; nothing is written", len(result.Errors))
+	case text == "" && n > 0:
+		return errors.New("convert: nothing is written; the warnings say why")
 	case text == "":
 		return errors.New("convert: the input has no object of Karpenter; name files or folders with Provisioners, AWSNodeTemplates, NodePools or EC2NodeClasses")
 	case c.strict && n > 0:
