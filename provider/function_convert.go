@@ -44,9 +44,9 @@ func (f *convertFunction) Definition(_ context.Context, _ function.DefinitionReq
 			"- `manifests` (String) All objects in YAML.\n" +
 			"- `node_pools` (Map of String) The NodePools in YAML, by name.\n" +
 			"- `node_classes` (Map of String) The EC2NodeClasses in YAML, by name.\n" +
-			"- `environment` (Map of String) The settings as environment variables of the controller. Empty without the ConfigMap.\n" +
-			"- `warnings` (List of String) What the conversion changes, with the reason and what to do.\n\n" +
-			"The command `karpenterd convert --hcl` writes resources of this provider in place of manifests.",
+			"- `environment` (Map of String) The settings that the daemon has, as environment variables. Empty if the text has none.\n" +
+			"- `warnings` (List of String) What the conversion changes and what the daemon does not carry out, with the reason and what to do.\n\n" +
+			"Objects of `v1` stay as they are. The command `karpenterd convert --hcl` writes resources of this provider in place of manifests, also of those.",
 		Parameters: []function.Parameter{function.StringParameter{
 			Name:                "manifests",
 			MarkdownDescription: "YAML documents, separated by `---`. Objects that belong together, such as a Provisioner and its AWSNodeTemplate, are converted together.",

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -217,7 +218,7 @@ func (r *nodeClass) ValidateConfig(ctx context.Context, req resource.ValidateCon
 	withoutProfileFaults(&spec)
 	withoutUnknownPartner(config.Kubelet, spec.Kubelet)
 	class := &awsv1.EC2NodeClass{Spec: spec}
-	further := append(translate.RefusedOfClass(class), translate.UnsupportedOfClass(class)...)
+	further := slices.Concat(aliasFaults(spec.AMISelectorTerms), translate.RefusedOfClass(class), translate.UnsupportedOfClass(class))
 	resp.Diagnostics.Append(r.definitions.check(ctx, awsv1.EC2NodeClassKind, &spec, req.Config.Raw, asErrors(first...), asErrors(further...))...)
 }
 

@@ -25,6 +25,8 @@ func TestNodeClass_BadInputNamesAttributeAndRemedy(t *testing.T) {
 		parts  []string
 	}{
 		"alias":                    {object{"ami_selector_terms": list{object{"alias": "windows2022@latest"}}}, []string{"ami_selector_terms[0].alias", "no nodes with Windows"}},
+		"alias of no release":      {object{"ami_selector_terms": list{object{"alias": "al2@lates"}}}, []string{"ami_selector_terms[0].alias", `image alias "al2@lates": must be al2@latest or al2@v<release>`}},
+		"alias of no family":       {object{"ami_selector_terms": list{object{"alias": "al2024@latest"}}}, []string{"ami_selector_terms[0].alias", "no such image family: write al2023"}},
 		"two images":               {object{"ami_selector_terms": list{object{"alias": "al2023@latest"}, object{"alias": "al2023@v20260115"}}}, []string{"ami_selector_terms"}},
 		"image by id, and tags":    {object{"ami_family": "AL2023", "ami_selector_terms": list{object{"id": "ami-1", "tags": object{"a": "b"}}}}, []string{"ami_selector_terms", "two terms"}},
 		"image without its family": {object{"ami_selector_terms": list{object{"id": "ami-1"}}}, []string{"ami_selector_terms", "set ami_family"}},

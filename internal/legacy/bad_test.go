@@ -44,7 +44,7 @@ func settings(lines ...string) string {
 // TestConvert_BadInputGivesOneErrorWithARemedy gives each bad input its only error, which
 // names the object, the field, what is wrong and the remedy.
 func TestConvert_BadInputGivesOneErrorWithARemedy(t *testing.T) {
-	for _, c := range slices.Concat(badDocuments(), badProvisioners(), badTemplates(), badLater()) {
+	for _, c := range slices.Concat(badDocuments(), badProvisioners(), badTemplates(), badTemplating(), badCurrent(), badLater()) {
 		result := legacy.Convert([]legacy.Source{{Name: "in.yaml", Text: c.text}}, legacy.Options{})
 		var got []string
 		for _, p := range result.Errors {
@@ -60,9 +60,11 @@ type badInput struct{ text, want string }
 
 func badDocuments() []badInput {
 	return []badInput{
-		{"a: b\n---\n# karpenter\na: [", `document 2: no YAML: line 4: did not find expected node content; correct the indentation and the quotes there`},
-		{"karpenter: {{ .Values.x }}", `document 1: no YAML, as it is a template of Helm; render it first with helm template`},
-		{"karpenter: 1\nkarpenter: 2", `document 1: no YAML: unmarshal errors: line 2: key "karpenter" already set in map; correct the indentation and the quotes there`},
+		{"a: b\n---\napiVersion: karpenter.sh/v1\na: [", `document 2: no YAML: line 4: did not find expected node content; correct the indentation and the quotes there`},
+		{"kind: a\n---\napiVersion: karpenter.sh/v1\nkind: NodePool\nspec: {{ toYaml .Values.x }}", `document 2: no YAML, as line 5 is a template of Helm: spec: {{ toYaml .Values.x }}; render it first with helm template`},
+		{"{{- if .Values.x }}\napiVersion: {{ .Values.v }}\nkind: EC2NodeClass\n{{- end }}", `document 1: no YAML, as line 1 is a template of Helm: {{- if .Values.x }}; render it first with helm template`},
+		{"apiVersion: karpenter.sh/v1\n%{ for x in y }\nkind: NodePool", `document 1: no YAML: line 2: could not find expected directive name; render it first with the function templatefile of Terraform`},
+		{"apiVersion: karpenter.sh/v1\nkind: NodePool\nkind: NodePool", `document 1: no YAML: unmarshal errors: line 3: key "kind" already set in map; correct the indentation and the quotes there`},
 		{"kind: Provisioner\nmetadata: {name: a}", `Provisioner "a": apiVersion: missing; write apiVersion: karpenter.sh/v1alpha5`},
 		{"apiVersion: karpenter.sh/v1alpha5\nmetadata: {name: a}", `document 1: kind: missing; write the kind of the object, such as kind: Provisioner`},
 		{"Revision: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: a}", `Provisioner "a": Revision: stands in place of apiVersion; write apiVersion: karpenter.sh/v1alpha5`},
@@ -159,12 +161,55 @@ func badTemplates() []badInput {
 		{template("blockDeviceMappings: [{deviceName: x, ebs: {volumeSize: 20Gi, volumeType: gp4}}]"), `AWSNodeTemplate "b": spec.blockDeviceMappings[0].ebs.volumeType: "gp4" is no value of this field; write gp3 or gp2 or io1 or io2 or st1 or sc1 or standard`},
 		{template("metadataOptions: {httpTokens: Required}"), `AWSNodeTemplate "b": spec.metadataOptions.httpTokens: "Required" is no value of this field; write required or optional`},
 		{template("metadataOptions: {httpPutResponseHopLimit: 65}"), `AWSNodeTemplate "b": spec.metadataOptions.httpPutResponseHopLimit: 65 is not from 1 to 64; write a number from 1 to 64`},
-		{template() + "\n---\n" + template(), `AWSNodeTemplate "b": metadata.name: AWSNodeTemplate "b" of in.yaml would become an EC2NodeClass of the same name; rename one of the two and what refers to it`},
+		{template() + "\n---\n" + template("context: c"), `AWSNodeTemplate "b": metadata.name: AWSNodeTemplate "b" of in.yaml would become an EC2NodeClass of the same name; rename one of the two and what refers to it`},
+	}
+}
+
+// badTemplating has templates in places where a conversion has to know what they stand for.
+func badTemplating() []badInput {
+	return []badInput{
+		{provisioner("requirements: ${jsonencode(var.x)}"), `Provisioner "a": spec.requirements: a template for all of it, and which defaults v1alpha5 adds depends on its keys; write the list, each requirement with templates of its own, such as values: ${jsonencode(var.values)}`},
+		{template("subnetSelector: ${jsonencode(var.x)}"), `AWSNodeTemplate "b": spec.subnetSelector: a template for all of it, and its keys decide what the terms are; write each key with a template of its own`},
+		{template("amiSelector: ${jsonencode(var.x)}"), `AWSNodeTemplate "b": spec.amiSelector: a template for all of it, and its keys decide what the terms are; write each key with a template of its own`},
+		{strings.TrimRight(settings(), "\n ") + " ${jsonencode(var.x)}", `ConfigMap "karpenter-global-settings": data: a template for all of it; write each setting with a template of its own`},
+		{provisioner("kubeletConfiguration: ${jsonencode(var.x)}"), `Provisioner "a": spec.kubeletConfiguration: the text "${jsonencode(var.x)}", which must be a map; write its fields, each with a template of its own`},
+		{nodePool("disruption: '{{ toYaml .Values.x }}'"), `NodePool "a": spec.disruption: the text "{{ toYaml .Values.x }}", which must be a map; render it first with helm template`},
+		{nodeClass("tags: a${var.x}"), `EC2NodeClass "b": spec.tags: the text "a${var.x}", which must be a map; write its fields, each with a template of its own`},
+		{nodeClass("subnetSelectorTerms: a${var.x}"), `EC2NodeClass "b": spec.subnetSelectorTerms: the text "a${var.x}", which must be a list; write a list, or one template for all of it, such as ${jsonencode(var.values)}`},
+		{provisioner("labels: {\"\\0${x}\": y}"), `Provisioner "a": spec.labels[` + "\x00" + `${x}]: begins with a character that no key has; remove it`},
+	}
+}
+
+// badCurrent has objects of v1 that no API server takes.
+func badCurrent() []badInput {
+	pool := func(lines string) string {
+		return "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: a}\nspec:\n  template: {spec: {requirements: [], nodeClassRef: {name: b}}}\n  " + lines
+	}
+	class := func(lines string) string {
+		return "apiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {name: b}\nspec:\n  " + lines
+	}
+	return []badInput{
+		{pool("weight: many"), `NodePool "a": spec.weight: the text "many", which must be a whole number; write it without quotes, unit or point`},
+		{pool("limits: {resources: {cpu: 1}}"), `NodePool "a": spec.limits[resources]: a field of v1alpha5, so that the NodePool has no limit at all; write the resources under spec.limits, such as spec.limits.cpu`},
+		{pool("weight: 1") + "\n---\n" + pool("weight: 2"), `NodePool "a": metadata.name: NodePool "a" of in.yaml has the same name; convert the objects of each cluster by themselves, or rename one of the two`},
+		{class("role: a") + "\n---\n" + class("role: b"), `EC2NodeClass "b": metadata.name: EC2NodeClass "b" of in.yaml has the same name; convert the objects of each cluster by themselves, or rename one of the two`},
+		{class("amiSelectorTerms: [{alias: al2@lates}]"), `EC2NodeClass "b": spec.amiSelectorTerms[0].alias: image alias "al2@lates": must be al2@latest or al2@v<release>, such as al2@v20241024`},
+		{class("amiSelectorTerms: [{alias: al2024@latest}]"), `EC2NodeClass "b": spec.amiSelectorTerms[0].alias: image alias "al2024@latest": no such family: write al2023, bottlerocket or al2, as in al2023@latest`},
+		{strings.Replace(pool("weight: 1"), "{name: a}", "{}", 1), `document 1: metadata.name: missing; write the name of the object`},
 	}
 }
 
 func badLater() []badInput {
 	return []badInput{
+		{strings.Replace(nodePool(), "requirements: [],", "kubeletConfiguration: {maxPods: 5},", 1), `NodePool "a": spec.template.spec.kubeletConfiguration: a field of v1alpha5; write spec.template.spec.kubelet`},
+		{strings.Replace(nodePool(), "requirements: [],", "ttlSecondsAfterEmpty: 5,", 1), `NodePool "a": spec.template.spec.ttlSecondsAfterEmpty: a field of v1alpha5; write spec.disruption.consolidateAfter`},
+		{strings.Replace(nodePool(), "requirements: [],", "annotations: {a: b},", 1), `NodePool "a": spec.template.spec.annotations: no such field here; move it to spec.template.metadata.annotations`},
+		{strings.Replace(nodePool(), "requirements: [],", "terminationGracePeriod: 1h,", 1), `NodePool "a": spec.template.spec.terminationGracePeriod: a field of v1; remove it, or write apiVersion: karpenter.sh/v1`},
+		{nodePool("replicas: 1"), `NodePool "a": spec.replicas: a field of v1; write apiVersion: karpenter.sh/v1`},
+		{nodeClass("kubeletConfiguration: {maxPods: 5}"), `EC2NodeClass "b": spec.kubeletConfiguration: a field of v1alpha5; write spec.template.spec.kubelet of the NodePool`},
+		{nodeClass("amiSelectorTerms: [{alias: al2023@latest}]"), `EC2NodeClass "b": spec.amiSelectorTerms[0].alias: a field of v1; write amiFamily, or apiVersion: karpenter.k8s.aws/v1`},
+		{"apiVersion: karpenter.sh/v1beta1\nkind: NodeClaim\nmetadata: {name: a}\nspec: {kubeletConfiguration: {maxPods: 5}, nodeClassRef: {name: b}}", `NodeClaim "a": spec.kubeletConfiguration: a field of v1alpha5; write spec.kubelet`},
+		{template("kubelet: {maxPods: 5}"), `AWSNodeTemplate "b": spec.kubelet: a field of NodePool; write spec.kubeletConfiguration of the Provisioner`},
 		{nodePool("limits: {resources: {cpu: 1}}"), `NodePool "a": spec.limits[resources]: a field of v1alpha5, so that the NodePool has no limit at all; write the resources under spec.limits, such as spec.limits.cpu`},
 		{nodePool("requirements: []"), `NodePool "a": spec.requirements: no such field here; move it to spec.template.spec.requirements`},
 		{nodePool("ttlSecondsUntilExpired: 1"), `NodePool "a": spec.ttlSecondsUntilExpired: a field of v1alpha5; write spec.disruption.expireAfter`},
@@ -183,9 +228,7 @@ func badLater() []badInput {
 		{nodeClass("subnetSelectorTerms: [{name: x}]"), `EC2NodeClass "b": spec.subnetSelectorTerms[0].name: no such field here; write tags: {Name: x}`},
 		{nodeClass("subnetSelectorTerms: []"), `EC2NodeClass "b": spec.subnetSelectorTerms: missing; write a term with tags or an id`},
 		{nodeClass("subnetSelector: {a: b}"), `EC2NodeClass "b": spec.subnetSelector: a field of AWSNodeTemplate; write spec.subnetSelectorTerms`},
-		{settings("clusterName: x"), `ConfigMap "karpenter-global-settings": data[clusterName]: no such setting; write aws.clusterName`},
-		{settings("wholly: x"), `ConfigMap "karpenter-global-settings": data[wholly]: no such setting; remove it`},
-		{settings("aws.tags: x"), `ConfigMap "karpenter-global-settings": data[aws.tags]: no JSON object of texts; write one such as {"team":"platform"}`},
+		{strings.TrimRight(settings(), "\n ") + " ${jsonencode(var.x)}", `ConfigMap "karpenter-global-settings": data: a template for all of it; write each setting with a template of its own`},
 		{settings("aws.reservedENIs: 0"), `ConfigMap "karpenter-global-settings": data[aws.reservedENIs]: the number 0, which must be text; put it in quotes`},
 		{settings("aws.reservedENIs: '0'") + "\n---\n" + settings("aws.reservedENIs: '1'"), `ConfigMap "karpenter-global-settings": metadata.name: karpenter-global-settings is in the input twice; remove one of the two`},
 	}

@@ -29,9 +29,6 @@ func (c *converter) betaPool(d document, p wire.NodePool) {
 		out.Spec.Template.Spec.ExpireAfter = "720h"
 		c.warn(s, "spec.disruption.expireAfter", "absent, so the default, 720h, is written out", "")
 	}
-	if old.ExpireAfter != never {
-		c.warn(s, "spec.disruption.expireAfter", "expiry in v1 does not wait: when the time has come, the node drains whatever budgets and karpenter.sh/do-not-disrupt say", "set terminationGracePeriod to bound the drain, and see that PodDisruptionBudgets protect the pods")
-	}
 	out.Spec.Limits = p.Spec.Limits
 	out.Spec.Weight = c.weight(s, p.Spec.Weight)
 	c.addPool(&pool{subject: s, out: out, kubelet: c.kubelet(s, at+".kubelet", template.Spec.Kubelet), kubeletField: at + ".kubelet", refField: at + ".nodeClassRef.name"})
@@ -152,6 +149,9 @@ func (c *converter) betaTerms(s subject, field string, terms []wire.SelectorTerm
 	c.fits(s, field, len(terms))
 	for i, t := range terms {
 		at := fmt.Sprintf("%s[%d]", field, i)
+		if wholly(t.ID) {
+			continue
+		}
 		set := 0
 		for _, has := range []bool{len(t.Tags) > 0, t.ID != "", t.Name != ""} {
 			if has {
@@ -209,6 +209,7 @@ func (c *converter) betaImages(s subject, spec wire.EC2NodeClassSpec, out *nodeC
 	for i, t := range spec.AMISelectorTerms {
 		at := fmt.Sprintf("spec.amiSelectorTerms[%d]", i)
 		switch {
+		case wholly(t.ID):
 		case t.ID != "" && (t.Name != "" || t.Owner != "" || len(t.Tags) > 0):
 			c.fail(s, at, "a term with an id has nothing else", "write a term for each")
 		case t.ID == "" && t.Name == "" && len(t.Tags) == 0:

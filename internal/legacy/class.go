@@ -14,7 +14,8 @@ import (
 type class struct {
 	subject
 	out     nodeClass
-	current bool // the input has it in v1 already, and it stays as it is
+	copied  bool            // a copy of the class with other settings of the kubelet
+	current *classInputSpec // the input has it in v1 already, and it stays as it is
 }
 
 // addTemplate converts an AWSNodeTemplate, or the inline provider of a Provisioner, whose
@@ -44,11 +45,20 @@ func (c *converter) addTemplate(s subject, base string, m meta, spec wire.AWSNod
 func (c *converter) addClass(added *class) {
 	name := added.out.Metadata.Name
 	if other, taken := c.classes[name]; taken && name != "" {
+		if added.current != nil && other.current != nil {
+			c.twice(added.subject, other.subject)
+			return
+		}
 		c.fail(added.subject, "metadata.name", fmt.Sprintf("%s would become an EC2NodeClass of the same name", other.where()), "rename one of the two and what refers to it")
 		return
 	}
 	c.classes[name] = added
 	c.order = append(c.order, added)
+}
+
+// twice reports two objects of v1 with one name, as folders for several clusters have them.
+func (c *converter) twice(s, other subject) {
+	c.fail(s, "metadata.name", other.where()+" has the same name", "convert the objects of each cluster by themselves, or rename one of the two")
 }
 
 // identity sets the instance profile or the role.
@@ -83,6 +93,10 @@ func (c *converter) tags(s subject, field string, old map[string]string, global 
 		}
 	}
 	if !global {
+		return all
+	}
+	if whollyOf(all) && len(c.globalTags) > 0 {
+		c.fail(s, field, "a template for all of it, to which the tags of karpenter-global-settings cannot be added", "write each tag with a template of its own")
 		return all
 	}
 	var added []string
@@ -153,6 +167,9 @@ func (c *converter) volumes(s subject, field string, old []wire.BlockDeviceMappi
 	for i := range old {
 		m := &old[i]
 		at := fmt.Sprintf("%s[%d]", field, i)
+		if wholly(m.DeviceName) {
+			continue
+		}
 		if m.DeviceName == "" {
 			c.fail(s, at+".deviceName", "missing", "write the name of the device, such as /dev/xvda")
 		}

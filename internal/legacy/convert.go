@@ -1,7 +1,8 @@
 package legacy
 
 import (
-	"fmt"
+	"reflect"
+	"slices"
 
 	wire "github.com/karpenterd/terraform-provider-karpenter/internal/api/legacy"
 )
@@ -20,14 +21,16 @@ type Options struct {
 type Result struct {
 	Errors   []Problem
 	Warnings []Problem
-	// Others names the objects that are not of Karpenter and not in the output.
+	// Others says, once for each source, what of it is not of Karpenter and not in the output.
 	Others []string
-	// Environment is the settings as environment variables; nil if the input has none.
+	// Environment is the settings that the daemon has, as environment variables; nil if the input
+	// has none.
 	Environment map[string]string
 
 	classes []*class
 	pools   []*pool
 	claims  []claim
+	lacks   []Problem  // what resources cannot have of objects of v1
 	current []document // of v1 already
 	config  *configMap
 }
@@ -40,10 +43,12 @@ type converter struct {
 	order   []*class
 	pools   []*pool
 	claims  []claim
+	current []document
 	renamed map[string]string
 	live    bool // the objects are in a cluster: each Provisioner has a class of its own name
 	served  bool // and they are served as they are
 	notes   []Problem
+	lacks   []Problem
 
 	// what the settings say
 	hasSettings     bool
@@ -61,43 +66,65 @@ func newConverter(options Options) *converter {
 // Convert converts all objects of the sources together.
 func Convert(sources []Source, options Options) Result {
 	c := newConverter(options)
-	var old, current, others []document
-	for _, source := range sources {
-		for _, d := range documents(source, &c.report) {
-			switch formatOf(d, &c.report) {
-			case formatLegacy:
-				old = append(old, d)
-			case formatCurrent:
-				current = append(current, d)
-			case formatOther:
-				others = append(others, d)
-			case formatBroken:
-			}
-		}
-	}
+	of := c.sort(sources)
 	for _, kind := range []string{"ConfigMap", wire.KindMachine, wire.KindAWSNodeTemplate, wire.KindEC2NodeClass, wire.KindProvisioner, wire.KindNodePool, wire.KindNodeClaim} {
-		for _, d := range old {
+		for _, d := range of[formatLegacy] {
 			if d.text("kind") == kind {
 				c.convert(d)
 			}
 		}
-		for _, d := range current {
+		for _, d := range of[formatCurrent] {
 			if d.text("kind") == kind {
 				c.keep(d)
 			}
 		}
 	}
 	c.placeKubelets()
-	for _, d := range others {
+	for _, d := range of[formatOther] {
 		c.workload(d)
-		c.others = append(c.others, d.subject().where())
+		c.controller(d)
 	}
-	result := Result{Errors: c.errors, Warnings: c.warnings, Others: c.others, classes: c.order, pools: c.pools, claims: c.claims, current: current}
-	if c.hasSettings {
+	for _, d := range of[formatNotThere] {
+		c.notThere(d)
+	}
+	result := Result{Errors: c.errors, Warnings: c.warnings, classes: c.order, pools: c.pools, claims: c.claims, lacks: c.lacks, current: c.current}
+	result.Others = c.others(sources)
+	if c.hasSettings || len(c.environment) > 0 {
 		result.Environment = c.environment
+	}
+	if c.hasSettings {
 		result.config = &configMap{APIVersion: "v1", Kind: "ConfigMap", Metadata: c.settingsMeta, Data: c.environment}
 	}
 	return result
+}
+
+// sort reads the sources and says what each document is in. An object that is there twice,
+// word for word, counts once.
+func (c *converter) sort(sources []Source) map[format][]document {
+	var all []document
+	for _, source := range sources {
+		all = append(all, documents(source, &c.report)...)
+	}
+	patches := patchesOf(all)
+	of := map[format][]document{}
+	for _, d := range all {
+		f := formatOf(d, &c.report)
+		by, patch := patches[d.source]
+		if f != formatOther {
+			c.took(d.source)
+		}
+		switch {
+		case f == formatOther:
+			c.skip(d)
+		case patch:
+			c.warn(d.subject(), "", "is left out, as it is a patch in "+by, "convert the output of kustomize build")
+			f = formatBroken
+		case slices.ContainsFunc(of[f], func(other document) bool { return reflect.DeepEqual(other.body, d.body) }):
+			continue
+		}
+		of[f] = append(of[f], d)
+	}
+	return of
 }
 
 // convert converts one object.
@@ -128,21 +155,6 @@ func (c *converter) convert(d document) {
 	case wire.KindNodeClaim:
 		if o, ok := decode[wire.NodeClaim](d, &c.report); ok {
 			c.betaClaim(d, o)
-		}
-	}
-}
-
-// keep notes the name of an object of v1, which stays as it is.
-func (c *converter) keep(d document) {
-	s, name := d.subject(), d.name()
-	switch d.text("kind") {
-	case wire.KindEC2NodeClass:
-		c.addClass(&class{subject: s, current: true, out: nodeClass{Metadata: meta{Name: name}}})
-	case wire.KindNodePool:
-		for _, p := range c.pools {
-			if p.out.Metadata.Name == name {
-				c.fail(s, "metadata.name", fmt.Sprintf("%s would become a NodePool of the same name", p.where()), "rename one of the two")
-			}
 		}
 	}
 }

@@ -1,6 +1,8 @@
 // Package legacy converts the APIs that Karpenter had before v1 to NodePools of
 // karpenter.sh/v1, EC2NodeClasses of karpenter.k8s.aws/v1 and the environment of the
-// daemon: manifests in, manifests or Terraform configuration out.
+// daemon: manifests in, manifests or Terraform configuration out. Objects of v1 stay as they
+// are in manifests, and become Terraform configuration as well. What is not of Karpenter is
+// left out and named. The list of Karpenter's settings says what becomes of each.
 //
 // What comes out does what the input did. A default that v1 has changed is written out,
 // and a warning says why. Where v1 has nothing that does the same, a warning or an
@@ -15,5 +17,6 @@
 //
 // Invariants: pure, no I/O, no clock, no panic whatever the input; the same input gives
 // the same bytes. Output is in the order of the input, classes before pools. A template
-// such as ${var.name} is a value like any other and is never evaluated.
+// such as ${var.name} is a value like any other and is never evaluated; one for a whole list
+// or map is a list or map of one member meanwhile (whole.go).
 package legacy

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -20,6 +21,7 @@ type document struct {
 	source string
 	number int // counts from 1 within the source
 	body   map[string]any
+	live   bool // in a cluster, and no manifest
 }
 
 func (d document) text(key string) string {
@@ -58,7 +60,7 @@ func documents(s Source, r *report) []document {
 		if err != nil {
 			// Once more with the lines before it, so that the error has the line of the file.
 			_, err = parse(strings.Repeat("\n", line) + text)
-			d.broken(text, err, r)
+			d.broken(text, line, err, r)
 		}
 		line += strings.Count(text, "\n")
 		if body == nil {
@@ -66,7 +68,7 @@ func documents(s Source, r *report) []document {
 		}
 		object, ok := body.(map[string]any)
 		if !ok {
-			r.others = append(r.others, d.subject().where())
+			r.skip(d)
 			continue
 		}
 		d.body = object
@@ -75,17 +77,28 @@ func documents(s Source, r *report) []document {
 	return all
 }
 
-// broken reports a text that is no YAML, unless it does not speak of Karpenter at all.
-func (d document) broken(text string, err error, r *report) {
-	if !strings.Contains(text, "karpenter") {
-		r.others = append(r.others, d.subject().where())
+// ofKarpenter finds in a text that is no YAML what makes it a manifest of Karpenter.
+var ofKarpenter = regexp.MustCompile(`(?m)^[^#\n]*(\bapiVersion["']?[ \t]*:[ \t]*["']?karpenter\.(sh|k8s\.aws)/|\bkind["']?[ \t]*:[ \t]*["']?(Provisioner|AWSNodeTemplate|EC2NodeClass)\b)`)
+
+// broken reports a text that is no YAML, if it is a manifest of Karpenter.
+func (d document) broken(text string, line int, err error, r *report) {
+	if !ofKarpenter.MatchString(text) {
+		r.skip(d)
 		return
 	}
 	what := "no YAML: " + strings.Join(strings.Fields(strings.TrimPrefix(fmt.Sprint(err), "yaml: ")), " ")
-	if strings.Contains(text, "{{") {
-		what = "no YAML, as it is a template of Helm"
+	for i, of := range strings.Split(text, "\n") {
+		if strings.Contains(of, "{{") {
+			what = fmt.Sprintf("no YAML, as line %d is a template of Helm: %s", line+i+1, strings.TrimSpace(of))
+			break
+		}
 	}
-	r.fail(d.subject(), "", what, hint(text))
+	remedy := hint(text)
+	if strings.HasSuffix(d.source, ".tf") {
+		what, remedy = "no YAML, but Terraform configuration with a manifest in it", "copy the manifest into a file of its own, where its templates stay"
+	}
+	r.took(d.source)
+	r.fail(d.subject(), "", what, remedy)
 }
 
 // expand returns the items of a List, and the document itself otherwise.
@@ -128,7 +141,10 @@ func split(text string) []string {
 // parse reads one document; numbers keep their text.
 func parse(text string) (any, error) {
 	data, err := yaml.YAMLToJSONStrict([]byte(text))
-	if err != nil {
+	switch {
+	case err != nil && json.Valid([]byte(text)): // tabs indent JSON, and no YAML
+		data = []byte(text)
+	case err != nil:
 		return nil, err
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))

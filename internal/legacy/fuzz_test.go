@@ -28,7 +28,7 @@ func FuzzConvert_NeverPanicsAndWritesWhatParses(f *testing.F) {
 		}
 		f.Add(string(archive.Files[0].Data))
 	}
-	for _, c := range slices.Concat(badDocuments(), badProvisioners(), badTemplates(), badLater()) {
+	for _, c := range slices.Concat(badDocuments(), badProvisioners(), badTemplates(), badTemplating(), badCurrent(), badLater()) {
 		f.Add(c.text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -50,7 +50,7 @@ func all(t *testing.T, text string) (everything, config string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, more := result.HCL()
+	config, more := result.HCL("")
 	return fmt.Sprint(result.Errors, result.Warnings, result.Others, more, manifests, config), config
 }
 
@@ -72,6 +72,6 @@ func BenchmarkConvert_1000Objects(b *testing.B) {
 		if err != nil || len(manifests) != 1000 {
 			b.Fatalf("%d manifests, %v", len(manifests), err)
 		}
-		result.HCL()
+		result.HCL("")
 	}
 }

@@ -56,9 +56,9 @@ func outcome(t *testing.T, text string) []txtar.File {
 		problems = append(problems, "warning: "+p.String()+"\n")
 	}
 	for _, name := range result.Others {
-		problems = append(problems, "not of Karpenter: "+name+"\n")
+		problems = append(problems, "skipped: "+name+"\n")
 	}
-	config, more := result.HCL()
+	config, more := result.HCL("")
 	for _, p := range more {
 		problems = append(problems, "warning of hcl: "+p.String()+"\n")
 	}

@@ -1,6 +1,7 @@
 package legacy
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -16,7 +17,6 @@ import (
 
 // poolConfig is what karpenter_node_pool has: spec and spec.template in one.
 type poolConfig struct {
-	Name          string                   `json:"name"`
 	NodeClass     reference                `json:"nodeClass"`
 	Labels        map[string]string        `json:"labels,omitempty"`
 	Annotations   map[string]string        `json:"annotations,omitempty"`
@@ -25,48 +25,68 @@ type poolConfig struct {
 	Requirements  []wire.Requirement       `json:"requirements"`
 	Limits        map[string]wire.Quantity `json:"limits,omitempty"`
 	Weight        wire.Number              `json:"weight,omitempty"`
-	ExpireAfter   string                   `json:"expireAfter"`
-	Disruption    disruption               `json:"disruption"`
+	Replicas      wire.Number              `json:"replicas,omitempty"`
+	ExpireAfter   string                   `json:"expireAfter,omitempty"`
+	GracePeriod   string                   `json:"terminationGracePeriod,omitempty"`
+	Disruption    disruption               `json:"disruption,omitempty"`
 }
 
 // reference is an expression that stays as it is.
 type reference string
 
 // HCL gives the objects as resources of the provider, and warnings about what has no
-// place there. Templates such as ${var.name} stay templates.
-func (r Result) HCL() (string, []Problem) {
-	w := &hclWriter{names: map[string]string{}, snakes: map[string]string{}}
+// place there. Templates such as ${var.name} stay templates. An object that the API of v1
+// has under the same name gets an import block. daemon is an expression for the daemon's id,
+// such as karpenter_daemon.this.id; "" makes it a variable.
+func (r Result) HCL(daemon string) (string, []Problem) {
+	w := &hclWriter{names: map[string]string{}, snakes: map[string]string{}, variables: map[string]string{}, daemon: reference(cmp.Or(daemon, "var."+daemonVariable))}
+	w.warnings = slices.Clone(r.lacks)
 	file := hclwrite.NewEmptyFile()
 	body := file.Body()
 	labels := map[string]bool{}
 	for _, c := range r.classes {
-		if c.current {
+		if field, what, remedy := c.noResource(); what != "" {
+			w.warn(c.subject, field, what, remedy)
 			continue
 		}
-		m := c.out.Metadata
-		w.names[m.Name] = unique(labels, m.Name)
-		w.startBlock(body, c.subject, "karpenter_node_class", w.names[m.Name], m)
-		block := body.AppendNewBlock("resource", []string{"karpenter_node_class", w.names[m.Name]}).Body()
-		w.field = "metadata.name"
-		block.SetAttributeRaw("name", w.text(m.Name))
-		w.fields(block, c.out.Spec)
+		w.names[c.out.Metadata.Name] = unique(labels, c.out.Metadata.Name)
+		w.class(body, c)
+		if daemon == "" {
+			w.variables[daemonVariable] = ""
+		}
 	}
 	labels = map[string]bool{}
 	for _, p := range r.pools {
-		m, spec := p.out.Metadata, p.out.Spec
-		name := unique(labels, m.Name)
-		w.startBlock(body, p.subject, "karpenter_node_pool", name, m)
-		block := body.AppendNewBlock("resource", []string{"karpenter_node_pool", name}).Body()
-		w.fields(block, w.poolConfig(m.Name, spec))
+		if field, what, remedy := p.noResource(); what != "" {
+			w.warn(p.subject, field, what, remedy)
+			continue
+		}
+		w.pool(body, p, unique(labels, p.out.Metadata.Name))
 	}
 	for _, n := range r.claims {
 		w.warn(n.subject, "", "is left out, as the provider has no resource for NodeClaims", "let the node pool launch nodes")
 	}
-	for _, d := range r.current {
-		w.warn(d.subject(), "", "is left out, as it is v1 already", "write its resource, and import it by its name")
-	}
 	w.settings(body, r.Environment)
-	return string(hclwrite.Format(file.Bytes())), w.warnings
+	return string(hclwrite.Format(append(w.declared(), file.Bytes()...))), w.warnings
+}
+
+// class writes an EC2NodeClass.
+func (w *hclWriter) class(body *hclwrite.Body, c *class) {
+	m := c.out.Metadata
+	block := w.startBlock(body, c.subject, "karpenter_node_class", w.names[m.Name], m, !c.copied && !c.fromAlpha())
+	block.SetAttributeRaw("daemon", raw(hclsyntax.TokenIdent, string(w.daemon)))
+	if c.current != nil {
+		w.fields(block, *c.current)
+		return
+	}
+	w.fields(block, c.out.Spec)
+}
+
+// pool writes a NodePool.
+func (w *hclWriter) pool(body *hclwrite.Body, p *pool, label string) {
+	m := p.out.Metadata
+	block := w.startBlock(body, p.subject, "karpenter_node_pool", label, m, !p.fromAlpha())
+	w.fields(block, w.poolConfig(p.out.Spec))
 }
 
 // hclWriter writes values and notes what has no place.
@@ -77,29 +97,72 @@ type hclWriter struct {
 	begun   bool              // a block is there
 	subject subject
 	field   string
+	daemon  reference
+	// variables are those that the configuration declares, with their names in the manifests.
+	variables map[string]string
 }
 
-// startBlock separates the blocks and says what the resource cannot have.
-func (w *hclWriter) startBlock(body *hclwrite.Body, s subject, kind, name string, m meta) {
+// daemonVariable is the variable in the place of the daemon's id.
+const daemonVariable = "karpenter_daemon"
+
+// declared writes the variables.
+func (w *hclWriter) declared() []byte {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(w.variables)) {
+		if name == daemonVariable {
+			fmt.Fprintf(&b, `# It only sets the order: the daemon has to be there until the node classes are gone. Where this
+# configuration has the daemon, write karpenter_daemon.<name>.id in place of var.%s.
+variable %q {
+  type    = string
+  default = null
+}
+
+`, daemonVariable, daemonVariable)
+			continue
+		}
+		fmt.Fprintf(&b, `# From ${%s} in the manifests.
+variable %q {}
+
+`, w.variables[name], name)
+	}
+	return []byte(b.String())
+}
+
+// startBlock begins a resource, with an import block where the object may exist, and says what
+// the resource cannot have.
+func (w *hclWriter) startBlock(body *hclwrite.Body, s subject, kind, label string, m meta, imported bool) *hclwrite.Body {
 	if w.begun {
 		body.AppendNewline()
 	}
 	w.begun = true
 	w.subject = s
 	if len(m.Labels)+len(m.Annotations) > 0 {
-		w.warn(s, "metadata", "labels and annotations of the object itself are left out, as "+kind+"."+name+" has no attribute for them", "set them with kubectl, if something reads them")
+		w.warn(s, "metadata", "labels and annotations of the object itself are left out, as "+kind+"."+label+" has no attribute for them", "set them with kubectl, if something reads them")
 	}
+	w.field = "metadata.name"
+	if imported {
+		block := body.AppendNewBlock("import", nil).Body()
+		block.SetAttributeRaw("to", raw(hclsyntax.TokenIdent, kind+"."+label))
+		block.SetAttributeRaw("id", w.text(m.Name))
+		body.AppendNewline()
+	}
+	block := body.AppendNewBlock("resource", []string{kind, label}).Body()
+	block.SetAttributeRaw("name", w.text(m.Name))
+	return block
 }
 
-func (w *hclWriter) poolConfig(name string, spec nodePoolSpec) poolConfig {
+// fromAlpha says whether the object is of an API whose objects have other names in a cluster:
+// a Provisioner is no NodePool.
+func (s subject) fromAlpha() bool {
+	return strings.HasPrefix(s.object, wire.KindProvisioner+" ") || strings.HasPrefix(s.object, wire.KindAWSNodeTemplate+" ")
+}
+
+func (w *hclWriter) poolConfig(spec nodePoolSpec) poolConfig {
 	node := spec.Template.Spec
 	out := poolConfig{
-		Name: name, NodeClass: reference(strconv.Quote(node.NodeClassRef.Name)),
-		Taints: node.Taints, StartupTaints: node.StartupTaints, Requirements: node.Requirements,
-		Limits: spec.Limits, Weight: spec.Weight, ExpireAfter: node.ExpireAfter, Disruption: spec.Disruption,
-	}
-	if label, ok := w.names[node.NodeClassRef.Name]; ok {
-		out.NodeClass = reference("karpenter_node_class." + label + ".name")
+		NodeClass: w.classNamed(node.NodeClassRef.Name),
+		Taints:    node.Taints, StartupTaints: node.StartupTaints, Requirements: node.Requirements,
+		Limits: spec.Limits, Weight: spec.Weight, Replicas: spec.Replicas, ExpireAfter: node.ExpireAfter, GracePeriod: node.GracePeriod, Disruption: spec.Disruption,
 	}
 	if spec.Template.Metadata != nil {
 		out.Labels, out.Annotations = spec.Template.Metadata.Labels, spec.Template.Metadata.Annotations
@@ -107,8 +170,17 @@ func (w *hclWriter) poolConfig(name string, spec nodePoolSpec) poolConfig {
 	return out
 }
 
-// settings writes the environment as comments: the daemon of the provider has
-// attributes for a part of it.
+// classNamed refers to a class of the configuration, or else names one that exists.
+func (w *hclWriter) classNamed(name string) reference {
+	if label, ok := w.names[name]; ok {
+		return reference("karpenter_node_class." + label + ".name")
+	}
+	w.field = "spec.template.spec.nodeClassRef.name"
+	return reference(w.text(name).Bytes())
+}
+
+// settings writes what the daemon has of the settings as comments: karpenter_daemon is in the
+// user's own configuration, with attributes that no setting has.
 func (w *hclWriter) settings(body *hclwrite.Body, environment map[string]string) {
 	if len(environment) == 0 {
 		return
@@ -116,9 +188,13 @@ func (w *hclWriter) settings(body *hclwrite.Body, environment map[string]string)
 	if w.begun {
 		body.AppendNewline()
 	}
-	lines := []string{"# Settings of karpenter-global-settings. karpenter_daemon has its own attributes for", "# the cluster and the queue, and none for the others."}
-	for _, name := range slices.Sorted(maps.Keys(environment)) {
-		lines = append(lines, "#   "+name+" = "+strconv.Quote(environment[name]))
+	lines := []string{"# Settings of Karpenter's controller, for karpenter_daemon."}
+	for _, known := range Settings() {
+		value, ok := environment[known.Variable]
+		if !ok || strings.Contains(known.Here, ".") { // a value of the chart alone
+			continue
+		}
+		lines = append(lines, "#   "+known.Here+" = "+strconv.Quote(value))
 	}
 	body.AppendUnstructuredTokens(raw(hclsyntax.TokenComment, strings.Join(lines, "\n")+"\n"))
 }

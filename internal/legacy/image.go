@@ -82,7 +82,7 @@ func (c *converter) custom(s subject, base, family string, out *nodeClassSpec) {
 		c.warn(s, base+".userData", "nodes of the family Custom have to register with the taint karpenter.sh/unregistered:NoExecute", "add --register-with-taints=karpenter.sh/unregistered:NoExecute to the arguments of the kubelet")
 	}
 	volumes := out.BlockDeviceMappings
-	if slices.ContainsFunc(volumes, func(m wire.BlockDeviceMapping) bool { return m.RootVolume != "" }) {
+	if slices.ContainsFunc(volumes, func(m wire.BlockDeviceMapping) bool { return m.RootVolume != "" || wholly(m.DeviceName) }) {
 		return
 	}
 	switch len(volumes) {

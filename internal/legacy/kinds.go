@@ -13,10 +13,11 @@ import (
 type format int
 
 const (
-	formatOther   format = iota // not of Karpenter
-	formatBroken                // an error says why
-	formatCurrent               // v1 already
-	formatLegacy                // the type of its kind in package api/legacy
+	formatOther    format = iota // not of Karpenter
+	formatBroken                 // an error says why
+	formatCurrent                // v1 already
+	formatLegacy                 // the type of its kind in package api/legacy
+	formatNotThere               // of Karpenter, and nothing here carries it out
 )
 
 // versionsOf lists the apiVersions of a kind, the one to convert first, and then v1.
@@ -43,15 +44,19 @@ func formatOf(d document, r *report) format {
 	version, kind := d.text("apiVersion"), d.text("kind")
 	group, _, _ := strings.Cut(version, "/")
 	ours := strings.Contains(group, "karpenter")
+	exactly := group == wire.CoreGroup || group == wire.AWSGroup
 	if kind == "ConfigMap" && strings.HasSuffix(d.name(), wire.SettingsName) {
 		return formatLegacy
 	}
 	known := slices.Contains(kinds(), kind)
+	if _, none := d.nobodyCarriesOut(); none {
+		return formatNotThere
+	}
 	switch {
 	case kind == "" || version == "":
 		return d.untyped(known, r)
-	case !known && !ours:
-		return formatOther
+	case !known && !exactly:
+		return formatOther // also what other clouds have under names of their own, such as AKSNodeClass
 	case !known:
 		for _, k := range kinds() {
 			if strings.EqualFold(k, kind) || distance(k, kind) <= 2 {
@@ -98,8 +103,8 @@ func wrongVersion(version, group string, versions []string) (what, remedy string
 // untyped handles a document without apiVersion or kind.
 func (d document) untyped(known bool, r *report) format {
 	kind, version := d.text("kind"), d.text("apiVersion")
-	if !known && !strings.Contains(fmt.Sprint(d.body), "karpenter") {
-		return formatOther // such as values of Helm
+	if !known && !d.namesGroup() {
+		return formatOther // such as values of Helm, Chart.yaml, CloudFormation or a policy
 	}
 	for _, key := range slices.Sorted(maps.Keys(d.body)) {
 		lower := strings.ToLower(key)
@@ -125,4 +130,16 @@ func (d document) untyped(known bool, r *report) format {
 		r.fail(d.subject(), "kind", "missing", "write the kind of the object, such as kind: Provisioner")
 	}
 	return formatBroken
+}
+
+// namesGroup says whether a field of the object has a group of Karpenter where a manifest has
+// its apiVersion.
+func (d document) namesGroup() bool {
+	for _, value := range d.body {
+		text, _ := value.(string)
+		if strings.HasPrefix(text, wire.CoreGroup+"/") || strings.HasPrefix(text, wire.AWSGroup+"/") {
+			return true
+		}
+	}
+	return false
 }

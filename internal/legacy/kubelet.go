@@ -23,7 +23,7 @@ func signals() []string {
 // keys reports keys that v1 does not take.
 func (c *converter) keys(s subject, field string, keys, known []string) {
 	for _, key := range keys {
-		if !slices.Contains(known, key) {
+		if !slices.Contains(known, key) && !templated(key) {
 			c.fail(s, fmt.Sprintf("%s[%s]", field, key), "no such key", "write one of "+strings.Join(known, ", "))
 		}
 	}
@@ -39,15 +39,8 @@ func (c *converter) kubelet(s subject, field string, k *wire.Kubelet) *wire.Kube
 		c.lose(s, field+".containerRuntime", out.ContainerRuntime+" is dropped, as nodes run containerd only", "make sure that no pod mounts the socket of another runtime")
 	}
 	out.ContainerRuntime = ""
-	for _, key := range slices.Sorted(maps.Keys(out.EvictionSoft)) {
-		if _, ok := out.EvictionSoftGracePeriod[key]; !ok {
-			c.fail(s, field+".evictionSoft", key+" has no evictionSoftGracePeriod", "add "+key+" to evictionSoftGracePeriod")
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(out.EvictionSoftGracePeriod)) {
-		if _, ok := out.EvictionSoft[key]; !ok {
-			c.fail(s, field+".evictionSoftGracePeriod", key+" is not in evictionSoft", "add "+key+" to evictionSoft, or remove it here")
-		}
+	if !whollyOf(out.EvictionSoft) && !whollyOf(out.EvictionSoftGracePeriod) {
+		c.softPairs(s, field, out)
 	}
 	c.keys(s, field+".systemReserved", slices.Sorted(maps.Keys(out.SystemReserved)), reservedKeys())
 	c.keys(s, field+".kubeReserved", slices.Sorted(maps.Keys(out.KubeReserved)), reservedKeys())
@@ -64,6 +57,20 @@ func (c *converter) kubelet(s subject, field string, k *wire.Kubelet) *wire.Kube
 	return &out
 }
 
+// softPairs reports soft thresholds without their times, and times without their thresholds.
+func (c *converter) softPairs(s subject, field string, k wire.Kubelet) {
+	for _, key := range slices.Sorted(maps.Keys(k.EvictionSoft)) {
+		if _, ok := k.EvictionSoftGracePeriod[key]; !ok {
+			c.fail(s, field+".evictionSoft", key+" has no evictionSoftGracePeriod", "add "+key+" to evictionSoftGracePeriod")
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(k.EvictionSoftGracePeriod)) {
+		if _, ok := k.EvictionSoft[key]; !ok {
+			c.fail(s, field+".evictionSoftGracePeriod", key+" is not in evictionSoft", "add "+key+" to evictionSoft, or remove it here")
+		}
+	}
+}
+
 // placeKubelets moves the kubelet settings of pools to their classes, as v1 has them
 // there. A class whose pools have different settings becomes several.
 func (c *converter) placeKubelets() {
@@ -74,16 +81,17 @@ func (c *converter) placeKubelets() {
 		cl, known := c.classes[name]
 		switch {
 		case name == "":
+		case p.current: // says nothing of kubelets, and stays as it is
 		case !known && p.kubelet != nil:
 			c.fail(p.subject, p.kubeletField, fmt.Sprintf("v1 has it in the EC2NodeClass %q, which is not in the input", name), "convert what the NodePool refers to together with it")
 		case !known:
 			c.warn(p.subject, p.refField, fmt.Sprintf("%q is not in the input", name), "see that an EC2NodeClass of this name exists")
-		case cl.current && p.kubelet != nil:
+		case cl.current != nil && p.kubelet != nil:
 			c.fail(p.subject, p.kubeletField, fmt.Sprintf("v1 has it in the EC2NodeClass %q, which is in the input as v1 already", name), "move it to spec.kubelet there")
 		}
 	}
 	for _, cl := range append([]*class(nil), c.order...) {
-		if name := cl.out.Metadata.Name; !cl.current && name != "" {
+		if name := cl.out.Metadata.Name; cl.current == nil && name != "" {
 			c.share(cl, users[name])
 		}
 	}
@@ -119,7 +127,7 @@ func (c *converter) share(cl *class, users []*pool) {
 		}
 		first := settings[text][0]
 		copied := *cl
-		copied.subject = first.subject
+		copied.subject, copied.copied = first.subject, true
 		copied.out.Spec.Kubelet = first.kubelet
 		copied.out.Metadata.Name = cl.out.Metadata.Name + "-" + first.out.Metadata.Name
 		c.warn(first.subject, first.kubeletField, fmt.Sprintf("v1 has it in the EC2NodeClass, and other NodePools of %q have other settings, so %q is a copy with these", cl.out.Metadata.Name, copied.out.Metadata.Name), "")

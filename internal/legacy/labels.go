@@ -84,6 +84,10 @@ func (c *converter) labels(s subject, field string, old map[string]string) map[s
 	all := map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(old)) {
 		at := fmt.Sprintf("%s[%s]", field, key)
+		if wholly(key) {
+			all[key] = old[key]
+			continue
+		}
 		switch key {
 		case keyProvisioner:
 			c.warnProvisionerName(s, at, "is dropped")
@@ -133,6 +137,10 @@ func (c *converter) requirements(s subject, field string, old []wire.Requirement
 	all := []wire.Requirement{}
 	for i, q := range old {
 		at := fmt.Sprintf("%s[%d]", field, i)
+		if wholly(q.Key) {
+			all = append(all, q)
+			continue
+		}
 		if !c.validRequirement(s, at, q) {
 			continue
 		}
@@ -203,6 +211,9 @@ func (c *converter) validRequirement(s subject, at string, q wire.Requirement) b
 func (c *converter) taints(s subject, field string, old []wire.Taint) []wire.Taint {
 	for i := range old {
 		at := fmt.Sprintf("%s[%d]", field, i)
+		if wholly(old[i].Key) {
+			continue
+		}
 		if old[i].Key == "" {
 			c.fail(s, at+".key", "missing", "write the key of the taint")
 		}

@@ -22,11 +22,15 @@ func (r Result) Manifests() ([]Manifest, error) {
 		if err != nil {
 			return fmt.Errorf("write %s %q: %w", kind, name, err)
 		}
-		all = append(all, Manifest{Kind: kind, Name: name, YAML: string(data)})
+		text, err := withWhole(data)
+		if err != nil {
+			return fmt.Errorf("write %s %q: %w", kind, name, err)
+		}
+		all = append(all, Manifest{Kind: kind, Name: name, YAML: text})
 		return nil
 	}
 	for _, c := range r.classes {
-		if c.current {
+		if c.current != nil {
 			continue
 		}
 		if err := add(c.out.Kind, c.out.Metadata.Name, c.out); err != nil {
@@ -34,6 +38,9 @@ func (r Result) Manifests() ([]Manifest, error) {
 		}
 	}
 	for _, p := range r.pools {
+		if p.current {
+			continue
+		}
 		if err := add(p.out.Kind, p.out.Metadata.Name, p.out); err != nil {
 			return nil, err
 		}

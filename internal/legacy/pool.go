@@ -26,6 +26,7 @@ type pool struct {
 	kubelet      *wire.Kubelet
 	kubeletField string
 	refField     string
+	current      bool // the input has it in v1 already, and it stays as it is
 }
 
 // provisioner converts a Provisioner, and its inline provider to a class.
@@ -37,6 +38,9 @@ func (c *converter) provisioner(d document, p wire.Provisioner) {
 	node := &out.Spec.Template.Spec
 	node.Taints = c.taints(s, "spec.taints", spec.Taints)
 	node.StartupTaints = c.taints(s, "spec.startupTaints", spec.StartupTaints)
+	if slices.ContainsFunc(spec.Requirements, func(q wire.Requirement) bool { return wholly(q.Key) }) {
+		c.fail(s, "spec.requirements", "a template for all of it, and which defaults v1alpha5 adds depends on its keys", "write the list, each requirement with templates of its own, such as values: ${jsonencode(var.values)}")
+	}
 	node.Requirements = c.defaulted(s, c.requirements(s, "spec.requirements", spec.Requirements))
 	node.NodeClassRef = nodeClassRef{Group: wire.AWSGroup, Kind: wire.KindEC2NodeClass, Name: c.classOf(s, p)}
 	node.ExpireAfter = c.expiry(s, spec.TTLSecondsUntilExpired)
@@ -56,6 +60,10 @@ func (c *converter) provisioner(d document, p wire.Provisioner) {
 func (c *converter) addPool(p *pool) {
 	for _, other := range c.pools {
 		if other.out.Metadata.Name == p.out.Metadata.Name && p.out.Metadata.Name != "" {
+			if p.current && other.current {
+				c.twice(p.subject, other.subject)
+				return
+			}
 			c.fail(p.subject, "metadata.name", fmt.Sprintf("%s would become a NodePool of the same name", other.where()), "rename one of the two")
 			return
 		}
@@ -155,8 +163,6 @@ func (c *converter) expiry(s subject, ttl wire.Number) string {
 		return never
 	case known && v <= 0:
 		c.fail(s, field, fmt.Sprintf("%d would expire each node at once", v), "write the seconds that a node may live, such as 2592000, or remove the field")
-	default:
-		c.warn(s, field, "expiry in v1 does not wait: when the time has come, the node drains whatever budgets and karpenter.sh/do-not-disrupt say", "set terminationGracePeriod to bound the drain, and see that PodDisruptionBudgets protect the pods")
 	}
 	return string(ttl) + "s"
 }
@@ -197,6 +203,10 @@ func (c *converter) budgets(s subject, own []wire.Budget, alpha, driftOff bool) 
 		if alpha {
 			c.warn(s, "", "v1alpha5 had no budgets, and the default of v1, nodes: 10%, is written out", "write 100%, if all nodes may go at once")
 		}
+	}
+	if driftOff && len(all) == 1 && wholly(string(all[0].Nodes)) {
+		c.fail(s, "spec.disruption.budgets", "a template for all of it, beside which there is no room for the budget that keeps drift off", "write the list, each budget with templates of its own")
+		return all
 	}
 	if driftOff {
 		all = append(all, wire.Budget{Nodes: "0", Reasons: []string{"Drifted"}})

@@ -1,6 +1,7 @@
 package legacy
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -40,7 +41,42 @@ func subjectOf(source, kind, name string) subject {
 // report collects problems.
 type report struct {
 	warnings, errors []Problem
-	others           []string // what is not of Karpenter
+	skipped          []document      // what is not of Karpenter
+	sources          map[string]bool // that have an object of Karpenter
+}
+
+// took notes that a source has an object of Karpenter.
+func (r *report) took(source string) {
+	if r.sources == nil {
+		r.sources = map[string]bool{}
+	}
+	r.sources[source] = true
+}
+
+// skip notes a document that is not of Karpenter.
+func (r *report) skip(d document) { r.skipped = append(r.skipped, d) }
+
+// others says once for each source what of it is left out.
+func (r *report) others(sources []Source) []string {
+	left := map[string][]document{}
+	for _, d := range r.skipped {
+		left[d.source] = append(left[d.source], d)
+	}
+	var all []string
+	for _, s := range sources {
+		name := cmp.Or(s.Name, "the input")
+		switch skipped := left[s.Name]; {
+		case !r.sources[s.Name] && strings.TrimSpace(s.Text) == "":
+			all = append(all, name+" is empty")
+		case !r.sources[s.Name]:
+			all = append(all, name+" has no object of Karpenter")
+		case len(skipped) == 1:
+			all = append(all, name+": "+skipped[0].subject().object+" is not of Karpenter")
+		case len(skipped) > 1:
+			all = append(all, fmt.Sprintf("%s: %s and %d more are not of Karpenter", name, skipped[0].subject().object, len(skipped)-1))
+		}
+	}
+	return all
 }
 
 func (r *report) warn(s subject, field, what, remedy string) {

@@ -34,6 +34,10 @@ type selector struct {
 // template separates nothing.
 func (c *converter) takeApart(s subject, field string, old map[string]string, images bool) selector {
 	out := selector{tags: map[string][]string{}}
+	if whollyOf(old) {
+		c.fail(s, field, "a template for all of it, and its keys decide what the terms are", "write each key with a template of its own")
+		return out
+	}
 	for _, key := range slices.Sorted(maps.Keys(old)) {
 		at := fmt.Sprintf("%s[%s]", field, key)
 		values := alternatives(old[key])

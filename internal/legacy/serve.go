@@ -53,10 +53,11 @@ type Served struct {
 }
 
 // CheckSettings says what of the ConfigMap karpenter-global-settings, in JSON, a daemon
-// cannot read. The rest counts.
+// cannot read or does not carry out. The rest counts.
 func CheckSettings(text string) []Problem {
-	_, problems := apart(newLive(Live{Settings: text}, 0, true).errors)
-	return problems
+	read := newLive(Live{Settings: text}, 0, true)
+	_, problems := apart(slices.Concat(read.errors, read.warnings))
+	return slices.DeleteFunc(problems, func(p Problem) bool { return p.Object == "" || p.Field == "" })
 }
 
 // lost are the warnings about what the objects ask for and nothing does.
@@ -100,10 +101,10 @@ func newLive(live Live, kubernetes int, served bool) *converter {
 	c := newConverter(Options{Kubernetes: kubernetes})
 	c.live = true
 	c.served = served
-	for _, d := range documents(Source{Text: live.Settings}, &c.report) {
+	for _, d := range liveDocuments(live.Settings, &c.report) {
 		c.convert(d)
 	}
-	for _, d := range documents(Source{Text: live.Provisioner}, &c.report) {
+	for _, d := range liveDocuments(live.Provisioner, &c.report) {
 		p, ok := decode[wire.Provisioner](d, &c.report)
 		if !ok {
 			continue
@@ -122,13 +123,22 @@ func newLive(live Live, kubernetes int, served bool) *converter {
 	return c
 }
 
+// liveDocuments reads an object of a cluster.
+func liveDocuments(text string, r *report) []document {
+	all := documents(Source{Text: text}, r)
+	for i := range all {
+		all[i].live = true
+	}
+	return all
+}
+
 // liveTemplate makes the class of the template, with the name of the Provisioner.
 func (c *converter) liveTemplate(d document, p wire.Provisioner, template string) {
 	if template == "" {
 		c.fail(d.subject(), "spec.providerRef.name", fmt.Sprintf("AWSNodeTemplate %q does not exist", p.Spec.ProviderRef.Name), "create it, or correct the name")
 		return
 	}
-	for _, t := range documents(Source{Text: template}, &c.report) {
+	for _, t := range liveDocuments(template, &c.report) {
 		if o, ok := decode[wire.AWSNodeTemplate](t, &c.report); ok {
 			c.addTemplate(t.subject(), "spec", meta{Name: p.Metadata.Name}, o.Spec)
 		}

@@ -5,27 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	wire "github.com/karpenterd/terraform-provider-karpenter/internal/api/legacy"
 )
 
 // environmentName is the ConfigMap that the settings become.
 const environmentName = "karpenter-environment"
-
-// variables maps the settings that v1 has to the environment variables of the controller.
-func variables() map[string]string {
-	return map[string]string{
-		"batchMaxDuration":            "BATCH_MAX_DURATION",
-		"batchIdleDuration":           "BATCH_IDLE_DURATION",
-		"aws.clusterName":             "CLUSTER_NAME",
-		"aws.clusterEndpoint":         "CLUSTER_ENDPOINT",
-		"aws.clusterCABundle":         "CLUSTER_CA_BUNDLE",
-		"aws.isolatedVPC":             "ISOLATED_VPC",
-		"aws.vmMemoryOverheadPercent": "VM_MEMORY_OVERHEAD_PERCENT",
-		"aws.interruptionQueueName":   "INTERRUPTION_QUEUE",
-		"aws.reservedENIs":            "RESERVED_ENIS",
-	}
-}
 
 // globals reads the settings; they decide what the other objects become.
 func (c *converter) globals(d document, old wire.Settings) {
@@ -34,23 +20,51 @@ func (c *converter) globals(d document, old wire.Settings) {
 		c.fail(s, "metadata.name", "karpenter-global-settings is in the input twice", "remove one of the two")
 		return
 	}
+	if whollyOf(old.Data) {
+		c.fail(s, "data", "a template for all of it", "write each setting with a template of its own")
+		return
+	}
 	c.hasSettings = true
-	names := variables()
+	before := len(c.environment)
 	for _, key := range slices.Sorted(maps.Keys(old.Data)) {
 		value, at := old.Data[key], fmt.Sprintf("data[%s]", key)
-		if name, ok := names[key]; ok {
-			if value != "" {
-				c.environment[name] = value
-			}
+		if i := slices.IndexFunc(Settings(), func(known Setting) bool { return known.Global == key }); i >= 0 {
+			c.set(s, at, Settings()[i], value, old.Data)
 			continue
 		}
 		c.dropped(s, at, key, value)
 	}
 	c.settingsMeta = meta{Name: environmentName, Namespace: old.Metadata.Namespace, Labels: old.Metadata.Labels}
-	c.warn(s, "", "v1 reads its settings from environment variables, which are in the ConfigMap "+environmentName, "name that ConfigMap in envFrom of the controller's container, or set the variables there")
+	if len(c.environment) > before {
+		c.forDaemon(s)
+	}
 }
 
-// dropped handles the settings that v1 does not have.
+// set notes a setting that the daemon carries out, and says of another one what happens instead.
+func (c *converter) set(s subject, at string, known Setting, value string, all map[string]string) {
+	switch {
+	case value == "" || value == known.Default || known.Written:
+	case known.Here != "" && known.Gate == "":
+		c.environment[known.Variable] = value
+	case known.Here != "":
+	case known.Global == "aws.assumeRoleDuration" && all["aws.assumeRoleARN"] == "":
+	default:
+		c.lose(s, at, "is not carried out: "+known.Effect, known.Remedy)
+	}
+}
+
+// forDaemon says where the settings are written that the daemon has.
+func (c *converter) forDaemon(s subject) {
+	var names []string
+	for _, known := range Settings() {
+		if value, ok := c.environment[known.Variable]; ok {
+			names = append(names, known.Here+" = "+fmt.Sprintf("%q", value))
+		}
+	}
+	c.warn(s, "", "the daemon has these settings as attributes of karpenter_daemon, and as values of its chart", "write "+strings.Join(names, ", "))
+}
+
+// dropped handles the keys that are no variables.
 func (c *converter) dropped(s subject, at, key, value string) {
 	switch key {
 	case "_example":
@@ -66,28 +80,53 @@ func (c *converter) dropped(s subject, at, key, value string) {
 	case "featureGates.driftEnabled":
 		c.drift, c.driftOff = value == "true", value == "false"
 	case "aws.enablePodENI":
-		if value != "true" {
+		if value != "true" && value != "" {
 			c.lose(s, at, "is dropped, as v1 always knows pod network interfaces", "")
 		}
 	case "aws.enableENILimitedPodDensity":
 		if value == "false" {
 			c.lose(s, at, "is dropped, as v1 counts the pods that network interfaces allow", "set maxPods: 110 of the kubelet in each EC2NodeClass, if the CNI needs no addresses of the interfaces")
 		}
-	case "aws.assumeRoleARN", "aws.assumeRoleDuration":
-		if value != "" {
-			c.lose(s, at, "is dropped, as v1 assumes no other role", "give the controller's own role the rights that it needs")
-		}
 	case "aws.nodeNameConvention":
-		c.lose(s, at, "is dropped, as the kubelet names nodes", "")
-	default:
-		known := append(slices.Collect(maps.Keys(variables())), "aws.defaultInstanceProfile", "aws.tags", "featureGates.driftEnabled", "aws.enablePodENI", "aws.enableENILimitedPodDensity", "aws.assumeRoleARN", "aws.assumeRoleDuration", "aws.nodeNameConvention")
-		slices.Sort(known)
-		for _, k := range known {
-			if k == "aws."+key || distance(k, key) <= 2 {
-				c.fail(s, at, "no such setting", "write "+k)
-				return
-			}
+		if value != "ip-name" && value != "" {
+			c.lose(s, at, "is dropped, as the kubelet names nodes", "")
 		}
-		c.fail(s, at, "no such setting", "remove it")
+	default:
+		c.unknownSetting(s, at, key)
 	}
+}
+
+// unknownSetting warns of a key that Karpenter never had: its chart copied whatever was under
+// settings, and the controller left it alone.
+func (c *converter) unknownSetting(s subject, at, key string) {
+	known := []string{"aws.defaultInstanceProfile", "aws.tags", "featureGates.driftEnabled", "aws.enablePodENI", "aws.enableENILimitedPodDensity", "aws.nodeNameConvention"}
+	for _, setting := range Settings() {
+		known = append(known, setting.Global)
+	}
+	slices.Sort(known)
+	for _, k := range known {
+		if k != "" && (k == "aws."+key || distance(k, key) <= 2) {
+			c.lose(s, at, "no such setting, and Karpenter took no notice of it", "write "+k+", if it is meant")
+			return
+		}
+	}
+	c.lose(s, at, "no such setting, and Karpenter took no notice of it", "")
+}
+
+// nobodyCarriesOut says whether the object is one of Karpenter's that the daemon does not carry
+// out.
+func (d document) nobodyCarriesOut() (Uncarried, bool) {
+	group, _, _ := strings.Cut(d.text("apiVersion"), "/")
+	for _, u := range UncarriedKinds() {
+		if group == u.Group && d.text("kind") == u.Kind {
+			return u, true
+		}
+	}
+	return Uncarried{}, false
+}
+
+// notThere warns of an object that the daemon does not carry out.
+func (c *converter) notThere(d document) {
+	u, _ := d.nobodyCarriesOut()
+	c.lose(d.subject(), "", "is left out, as the daemon does not carry it out: "+u.Effect, u.Remedy)
 }

@@ -22,104 +22,151 @@ type strict struct {
 	subject subject
 	kind    string
 	root    reflect.Type
+	live    bool       // the object is in a cluster, where nothing is a template
+	lacks   *[]Problem // of an object of v1: takes the fields that the type does not have
 }
 
 // decode reads a document into a wire type; false if the document has errors.
 func decode[T any](d document, r *report) (T, bool) {
+	return strictly[T](d, strict{report: r})
+}
+
+// strictly is decode with what s asks for.
+func strictly[T any](d document, s strict) (T, bool) {
 	var object T
-	root := reflect.TypeFor[T]()
-	before := len(r.errors)
-	s := strict{report: r, subject: d.subject(), kind: d.text("kind"), root: root}
-	s.check("", d.body, root)
-	if len(r.errors) > before {
+	s.subject, s.kind, s.root, s.live = d.subject(), d.text("kind"), reflect.TypeFor[T](), d.live
+	before := len(s.report.errors)
+	body := s.check("", d.body, s.root)
+	if len(s.report.errors) > before {
 		return object, false
 	}
-	data, err := json.Marshal(d.body)
+	data, err := json.Marshal(body)
 	if err == nil {
 		err = json.Unmarshal(data, &object)
 	}
 	if err != nil {
-		r.fail(d.subject(), "", "cannot be read: "+err.Error(), "correct the value")
+		s.report.fail(s.subject, "", "cannot be read: "+err.Error(), "correct the value")
 		return object, false
 	}
 	return object, true
 }
 
-func (s strict) check(path string, value any, t reflect.Type) {
+// check returns the value as the type has it: one template for a whole list or map becomes
+// a list or map of this template.
+func (s strict) check(path string, value any, t reflect.Type) any {
 	if value == nil || t.Kind() == reflect.Interface {
-		return // null is absent
+		return value // null is absent
 	}
 	if m, ok := limitMistake(s.kind, path); ok {
 		s.report.fail(s.subject, path, m.what, m.remedy)
-		return
+		return nil
 	}
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
+	if text, ok := value.(string); ok && !s.live {
+		if whole := standIn(text, t); whole != nil {
+			return whole
+		}
+	}
 	switch t.Kind() {
 	case reflect.Struct:
-		s.checkStruct(path, value, t)
+		return s.checkStruct(path, value, t)
 	case reflect.Map:
-		s.checkMap(path, value, t)
+		return s.checkMap(path, value, t)
 	case reflect.Slice:
-		list, ok := value.([]any)
-		if !ok {
-			s.mismatch(path, value, "a list", "write a list")
-			return
-		}
-		for i, v := range list {
-			at := fmt.Sprintf("%s[%d]", path, i)
-			if v == nil {
-				s.mismatch(at, v, wanted(t.Elem()), "remove it or give it a value")
-				continue
-			}
-			s.check(at, v, t.Elem())
-		}
+		return s.checkList(path, value, t)
 	default:
 		s.checkScalar(path, value, t)
+		return value
 	}
 }
 
-func (s strict) checkStruct(path string, value any, t reflect.Type) {
+func (s strict) checkList(path string, value any, t reflect.Type) any {
+	list, ok := value.([]any)
+	if !ok {
+		s.mismatch(path, value, "a list", "write a list")
+		return nil
+	}
+	all := make([]any, len(list))
+	for i, v := range list {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		if v == nil {
+			s.mismatch(at, v, wanted(t.Elem()), "remove it or give it a value")
+			continue
+		}
+		all[i] = s.check(at, v, t.Elem())
+	}
+	return all
+}
+
+func (s strict) checkStruct(path string, value any, t reflect.Type) any {
 	object, ok := value.(map[string]any)
 	if !ok {
 		s.mismatch(path, value, "a map", "write its fields as key: value")
-		return
+		return nil
 	}
+	all := map[string]any{}
 	fields := fieldsOf(t)
 	for _, key := range slices.Sorted(maps.Keys(object)) {
 		at := join(path, key)
 		if field, ok := fields[key]; ok {
-			s.check(at, object[key], field)
+			all[key] = s.check(at, object[key], field)
 			continue
 		}
-		if m, ok := mistakeAt(s.kind, at); ok {
-			s.report.fail(s.subject, at, m.what, m.remedy)
+		if key == "creationTimestamp" && object[key] == nil {
+			continue // as programs write it that make manifests of Go's types
+		}
+		if m, ok := mistakeAt(s.kind, s.lacks != nil, at); ok {
+			s.lack(at, m.what, m.remedy)
 			continue
 		}
 		s.unknown(path, key, fields)
 	}
+	return all
 }
 
-func (s strict) checkMap(path string, value any, t reflect.Type) {
+// lack reports a field that the type does not have.
+func (s strict) lack(at, what, remedy string) {
+	if s.lacks == nil {
+		s.report.fail(s.subject, at, what, remedy)
+		return
+	}
+	if !strings.HasPrefix(what, leftOut) {
+		what += ", and " + leftOut
+	}
+	*s.lacks = append(*s.lacks, Problem{Source: s.subject.source, Object: s.subject.object, Field: at, What: what, Remedy: remedy, Lost: true})
+}
+
+func (s strict) checkMap(path string, value any, t reflect.Type) any {
 	object, ok := value.(map[string]any)
 	if !ok {
 		s.mismatch(path, value, "a map", "write its entries as key: value")
-		return
+		return nil
 	}
+	all := map[string]any{}
 	for _, key := range slices.Sorted(maps.Keys(object)) {
 		at := fmt.Sprintf("%s[%s]", path, key)
+		if wholly(key) {
+			s.report.fail(s.subject, at, "begins with a character that no key has", "remove it")
+			continue
+		}
 		if object[key] == nil {
 			s.mismatch(at, nil, wanted(t.Elem()), "remove it or give it a value")
 			continue
 		}
-		s.check(at, object[key], t.Elem())
+		all[key] = s.check(at, object[key], t.Elem())
 	}
+	return all
 }
 
 func (s strict) checkScalar(path string, value any, t reflect.Type) {
 	text, isText := value.(string)
 	number, isNumber := value.(json.Number)
+	if wholly(text) {
+		s.report.fail(s.subject, path, "begins with a character that no text has", "remove it")
+		return
+	}
 	switch t {
 	case reflect.TypeFor[wire.Number]():
 		if isText && templated(text) {
@@ -165,6 +212,15 @@ func parseQuantity(text string) (resource.Quantity, bool) {
 }
 
 func (s strict) mismatch(path string, value any, want, remedy string) {
+	text, _ := value.(string)
+	switch {
+	case strings.Contains(text, "{{"):
+		remedy = hint(text)
+	case templated(text) && want == "a map":
+		remedy = "write its fields, each with a template of its own"
+	case templated(text) && want == "a list":
+		remedy = "write a list, or one template for all of it, such as ${jsonencode(var.values)}"
+	}
 	s.report.fail(s.subject, path, fmt.Sprintf("%s, which must be %s", describe(value), want), remedy)
 }
 
@@ -172,24 +228,27 @@ func (s strict) mismatch(path string, value any, want, remedy string) {
 // that can be said.
 func (s strict) unknown(path, key string, fields map[string]reflect.Type) {
 	names := slices.Sorted(maps.Keys(fields))
+	if s.lacks != nil {
+		names = slices.DeleteFunc(names, func(name string) bool { return name == "containerRuntime" }) // v1alpha5 alone has it
+	}
 	at := join(path, key)
 	for _, name := range names {
 		if strings.EqualFold(name, key) {
-			s.report.fail(s.subject, at, "no such field, as letters must match in case", "write "+join(path, name))
+			s.lack(at, "no such field, as letters must match in case", "write "+join(path, name))
 			return
 		}
 	}
 	for _, name := range names {
 		if name+"s" == key || key+"s" == name || distance(name, key) <= 1+len(key)/8 {
-			s.report.fail(s.subject, at, "no such field", "write "+join(path, name))
+			s.lack(at, noField, "write "+join(path, name))
 			return
 		}
 	}
 	if elsewhere := find(s.root, key, "", 0); elsewhere != "" {
-		s.report.fail(s.subject, at, "no such field here", "move it to "+elsewhere)
+		s.lack(at, "no such field here", "move it to "+elsewhere)
 		return
 	}
-	s.report.fail(s.subject, at, "no such field", "remove it, or write one of "+strings.Join(names, ", "))
+	s.lack(at, noField, "remove it, or write one of "+strings.Join(names, ", "))
 }
 
 // find looks for a field of that name anywhere in a type, and returns its path.

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/hashicorp/hcl/v2"
@@ -13,6 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	wire "github.com/karpenterd/terraform-provider-karpenter/internal/api/legacy"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 func raw(kind hclsyntax.TokenType, text string) hclwrite.Tokens {
@@ -29,11 +31,20 @@ func (w *hclWriter) fields(body *hclwrite.Body, object any) {
 			continue
 		}
 		w.field = name
-		body.SetAttributeRaw(w.snake(name), w.value(value))
+		body.SetAttributeRaw(w.snake(name), w.named(name, value))
 	}
 }
 
+// empty says whether a value says nothing.
 func empty(v reflect.Value) bool {
+	if v.Kind() == reflect.Struct {
+		for i := range v.NumField() {
+			if !empty(v.Field(i)) {
+				return false
+			}
+		}
+		return true
+	}
 	return v.IsZero() || (v.Kind() == reflect.Map || v.Kind() == reflect.Slice) && v.Len() == 0
 }
 
@@ -47,6 +58,11 @@ func (w *hclWriter) value(v reflect.Value) hclwrite.Tokens {
 	case kind == reflect.Map:
 		return w.entries(v)
 	case kind == reflect.Slice:
+		if v.Len() == 1 {
+			if text, ok := wholeOf(v.Index(0)); ok {
+				return w.whole(text, v.Type().Elem())
+			}
+		}
 		var all []hclwrite.Tokens
 		for i := range v.Len() {
 			all = append(all, w.value(v.Index(i)))
@@ -57,6 +73,10 @@ func (w *hclWriter) value(v reflect.Value) hclwrite.Tokens {
 		return hclwrite.TokensForTuple(all)
 	case v.Type() == reflect.TypeFor[reference]():
 		return raw(hclsyntax.TokenIdent, v.String())
+	case v.Type() == reflect.TypeFor[wire.Quantity]() && w.field != "kubelet": // whose amounts stay text
+		if q, ok := parseQuantity(v.String()); ok {
+			return w.text(quantity.SpellAmount(q.String()))
+		}
 	case v.Type() == reflect.TypeFor[wire.Number]() || v.Type() == reflect.TypeFor[wire.Bool]():
 		if !templated(v.String()) {
 			return raw(hclsyntax.TokenIdent, v.String())
@@ -65,10 +85,24 @@ func (w *hclWriter) value(v reflect.Value) hclwrite.Tokens {
 	return w.text(v.String())
 }
 
+// named writes the value of a field. Durations get the form that an import gives them, so that a
+// plan shows no change of it.
+func (w *hclWriter) named(name string, v reflect.Value) hclwrite.Tokens {
+	if v.Kind() == reflect.String && slices.Contains([]string{"expireAfter", "terminationGracePeriod", "consolidateAfter", "duration"}, name) {
+		if d, err := time.ParseDuration(v.String()); err == nil {
+			return w.text(quantity.SpellDuration(d))
+		}
+	}
+	return w.value(v)
+}
+
 // entries writes a map, its keys in order.
 func (w *hclWriter) entries(v reflect.Value) hclwrite.Tokens {
 	values := map[string]reflect.Value{}
 	for _, key := range v.MapKeys() {
+		if wholly(key.String()) {
+			return w.whole(strings.TrimPrefix(key.String(), mark), v.Type().Elem())
+		}
 		values[key.String()] = v.MapIndex(key)
 	}
 	var all []hclwrite.ObjectAttrTokens
@@ -84,6 +118,38 @@ func (w *hclWriter) entries(v reflect.Value) hclwrite.Tokens {
 	return hclwrite.TokensForObject(all)
 }
 
+// whole writes the expression in the place of a list or map of members of this type. What
+// members have other names for in Terraform is written out for each.
+func (w *hclWriter) whole(text string, member reflect.Type) hclwrite.Tokens {
+	expression, _ := decoded(w.withVariables(text))
+	if member.Kind() == reflect.Struct {
+		if mapped, other := w.member("x", member); other {
+			expression = "[for x in " + expression + " : " + mapped + "]"
+		}
+	}
+	return raw(hclsyntax.TokenIdent, expression)
+}
+
+// member writes an object of Terraform with the fields of one of YAML; other says that some
+// have other names.
+func (w *hclWriter) member(of string, t reflect.Type) (text string, other bool) {
+	var all []string
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" || f.Type.Kind() == reflect.Interface {
+			continue
+		}
+		value := "try(" + of + "." + name + ", null)"
+		if f.Type.Kind() == reflect.Pointer {
+			inner, _ := w.member(of+"."+name, f.Type.Elem())
+			value = "can(" + of + "." + name + ") ? " + inner + " : null"
+		}
+		other = other || w.snake(name) != name
+		all = append(all, w.snake(name)+" = "+value)
+	}
+	return "{ " + strings.Join(all, ", ") + " }", other
+}
+
 // lines writes a list with a line for each element.
 func lines(elements []hclwrite.Tokens) hclwrite.Tokens {
 	newline := raw(hclsyntax.TokenNewline, "\n")
@@ -97,16 +163,20 @@ func lines(elements []hclwrite.Tokens) hclwrite.Tokens {
 // object writes a struct, on one line if it is small.
 func (w *hclWriter) object(v reflect.Value) hclwrite.Tokens {
 	var all []hclwrite.ObjectAttrTokens
-	small := v.Type() == reflect.TypeFor[wire.Taint]() || v.Type() == reflect.TypeFor[wire.Requirement]() || v.Type() == reflect.TypeFor[wire.Budget]() || v.Type() == reflect.TypeFor[wire.SelectorTerm]() || v.Type() == reflect.TypeFor[imageTerm]()
-	for i := range v.NumField() {
-		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-		if name == "" || empty(v.Field(i)) {
+	small := slices.Contains([]reflect.Type{
+		reflect.TypeFor[wire.Taint](), reflect.TypeFor[wire.Requirement](), reflect.TypeFor[wire.Budget](), reflect.TypeFor[wire.SelectorTerm](),
+		reflect.TypeFor[imageTerm](), reflect.TypeFor[imageInput](), reflect.TypeFor[reservationTerm](),
+	}, v.Type())
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		value := v.FieldByIndex(f.Index)
+		if name == "" || empty(value) {
 			continue
 		}
-		if v.Field(i).Kind() == reflect.Map {
+		if value.Kind() == reflect.Map {
 			small = false
 		}
-		all = append(all, hclwrite.ObjectAttrTokens{Name: hclwrite.TokensForIdentifier(w.snake(name)), Value: w.value(v.Field(i))})
+		all = append(all, hclwrite.ObjectAttrTokens{Name: hclwrite.TokensForIdentifier(w.snake(name)), Value: w.named(name, value)})
 	}
 	if !small {
 		return hclwrite.TokensForObject(all)
@@ -127,7 +197,11 @@ func (w *hclWriter) text(text string) hclwrite.Tokens {
 	var tokens hclsyntax.Tokens
 	kept := false
 	if templated(text) || strings.Contains(text, "%{") {
+		text = w.withVariables(text)
 		tokens, kept = template(text)
+	}
+	if strings.Contains(text, "{{") {
+		w.warn(w.subject, w.field, "has {{, as templates of Helm have it, which Terraform does not evaluate", "render it first with helm template")
 	}
 	if !kept {
 		if templated(text) {
@@ -138,7 +212,7 @@ func (w *hclWriter) text(text string) hclwrite.Tokens {
 		}
 		return hclwrite.TokensForValue(cty.StringVal(text))
 	}
-	if w.field == "userData" {
+	if w.field == "userData" && slices.ContainsFunc(tokens, func(t hclsyntax.Token) bool { return t.Type == hclsyntax.TokenTemplateInterp }) {
 		w.warn(w.subject, w.field, "has ${, which Terraform evaluates", "write $${ where the shell is to evaluate it")
 	}
 	if heredoc(text) {

@@ -2,8 +2,9 @@ package legacy
 
 import wire "github.com/karpenterd/terraform-provider-karpenter/internal/api/legacy"
 
-// The types below have the fields of v1 that a conversion can give a value. They are
-// apart from internal/api/v1 and awsv1, as a number, quantity or duration may be a template.
+// The types below have the fields of v1 that a conversion can give a value, and those that
+// only an object of v1 has. They are apart from internal/api/v1 and awsv1, as a number,
+// quantity or duration may be a template.
 
 type meta struct {
 	Name        string            `json:"name"`
@@ -24,6 +25,7 @@ type nodePoolSpec struct {
 	Disruption disruption               `json:"disruption"`
 	Limits     map[string]wire.Quantity `json:"limits,omitempty"`
 	Weight     wire.Number              `json:"weight,omitempty"`
+	Replicas   wire.Number              `json:"replicas,omitempty"`
 }
 
 type nodeTemplate struct {
@@ -38,6 +40,7 @@ type nodeSpec struct {
 	Resources     *wire.Resources    `json:"resources,omitempty"` // of NodeClaims only
 	NodeClassRef  nodeClassRef       `json:"nodeClassRef"`
 	ExpireAfter   string             `json:"expireAfter"`
+	GracePeriod   string             `json:"terminationGracePeriod,omitempty"`
 }
 
 type nodeClassRef struct {
@@ -90,6 +93,57 @@ type imageTerm struct {
 	ID    string            `json:"id,omitempty"`
 	Name  string            `json:"name,omitempty"`
 	Owner string            `json:"owner,omitempty"`
+}
+
+// poolInput is a NodePool of v1 in the input.
+type poolInput struct {
+	wire.TypeMeta
+	Metadata wire.ObjectMeta `json:"metadata"`
+	Spec     nodePoolSpec    `json:"spec"`
+	Status   any             `json:"status,omitempty"`
+}
+
+// classInput is an EC2NodeClass of v1 in the input.
+type classInput struct {
+	wire.TypeMeta
+	Metadata wire.ObjectMeta `json:"metadata"`
+	Spec     classInputSpec  `json:"spec"`
+	Status   any             `json:"status,omitempty"`
+}
+
+// classInputSpec has what only v1 has, beside what a conversion writes.
+type classInputSpec struct {
+	nodeClassSpec
+	AMISelectorTerms    []imageInput      `json:"amiSelectorTerms"`
+	BlockDeviceMappings []mappingInput    `json:"blockDeviceMappings,omitempty"`
+	Reservations        []reservationTerm `json:"capacityReservationSelectorTerms,omitempty"`
+}
+
+type imageInput struct {
+	Alias        string            `json:"alias,omitempty"`
+	Tags         map[string]string `json:"tags,omitempty"`
+	ID           string            `json:"id,omitempty"`
+	Name         string            `json:"name,omitempty"`
+	Owner        string            `json:"owner,omitempty"`
+	SSMParameter string            `json:"ssmParameter,omitempty"`
+}
+
+type mappingInput struct {
+	DeviceName string       `json:"deviceName,omitempty"`
+	RootVolume wire.Bool    `json:"rootVolume,omitempty"`
+	EBS        *volumeInput `json:"ebs,omitempty"`
+}
+
+type volumeInput struct {
+	wire.EBS
+	Rate wire.Number `json:"volumeInitializationRate,omitempty"`
+}
+
+type reservationTerm struct {
+	Tags     map[string]string `json:"tags,omitempty"`
+	ID       string            `json:"id,omitempty"`
+	OwnerID  string            `json:"ownerID,omitempty"`
+	Criteria string            `json:"instanceMatchCriteria,omitempty"`
 }
 
 type configMap struct {

@@ -4,11 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,23 +17,25 @@ const maxManifest = 64 << 20
 
 // conversion is the command "convert".
 type conversion struct {
-	hcl, strict   bool
-	profile, role string
+	hcl, strict           bool
+	profile, role, daemon string
 }
 
 func convertCommand(s streams) *cobra.Command {
 	var c conversion
 	command := &cobra.Command{
 		Use:   "convert [FILE | FOLDER | -]...",
-		Short: "write manifests of Karpenter's older APIs as v1, or as Terraform configuration",
-		Long: "convert writes manifests of Karpenter's older APIs (v1alpha5, v1alpha1, v1beta1) as v1, or as\n" +
-			"Terraform configuration. It reads files, all manifests below folders, and standard input for \"-\"\n" +
-			"or without any name. Warnings say what changes.",
-		Example: "  karpenterd convert provisioner.yaml > nodepool.yaml\n  karpenterd convert --hcl manifests/ > pools.tf",
+		Short: "write manifests of Karpenter as v1, or as Terraform configuration",
+		Long: "convert writes manifests of Karpenter's older APIs (v1alpha5, v1alpha1, v1beta1) as v1, and with\n" +
+			"--hcl manifests of any of its APIs, v1 included, as Terraform configuration. It reads files, all\n" +
+			"manifests below folders, and standard input for \"-\" or without any name. What is not of Karpenter\n" +
+			"is skipped. Warnings say what changes.",
+		Example: "  karpenterd convert provisioner.yaml > nodepool.yaml\n  karpenterd convert --hcl manifests/ > pools.tf\n  kubectl get nodepools,ec2nodeclasses -o yaml | karpenterd convert --hcl > pools.tf",
 		RunE:    func(_ *cobra.Command, args []string) error { return c.run(args, s) },
 	}
 	flags := command.Flags()
 	flags.BoolVar(&c.hcl, "hcl", false, "write resources of the Terraform provider in place of manifests; templates such as ${var.name} stay")
+	flags.StringVar(&c.daemon, "daemon", "", "with --hcl: what node classes refer to for the order of destruction, such as karpenter_daemon.this.id; default: a variable")
 	flags.BoolVar(&c.strict, "strict", false, "take warnings for errors")
 	flags.StringVar(&c.profile, "instance-profile", "", "instance profile of EC2NodeClasses that name none")
 	flags.StringVar(&c.role, "role", "", "role of EC2NodeClasses that name no instance profile")
@@ -49,12 +48,15 @@ func (c *conversion) run(args []string, s streams) error {
 	if c.profile != "" && c.role != "" {
 		return usageError{errors.New("convert: --instance-profile and --role exclude each other; give one of them")}
 	}
-	sources, err := readSources(args, s.in)
+	if c.daemon != "" && !c.hcl {
+		return usageError{errors.New("convert: --daemon is for Terraform configuration; give --hcl, too")}
+	}
+	sources, skipped, err := readSources(args, s.in)
 	if err != nil {
 		return fmt.Errorf("convert: %w", err)
 	}
 	result := legacy.Convert(sources, legacy.Options{InstanceProfile: c.profile, Role: c.role})
-	text, warnings, err := output(result, c.hcl)
+	text, warnings, err := c.output(result)
 	if err != nil {
 		return fmt.Errorf("convert: %w", err)
 	}
@@ -64,12 +66,14 @@ func (c *conversion) run(args []string, s streams) error {
 	for _, p := range warnings {
 		fmt.Fprintln(s.err, "warning:", p)
 	}
-	for _, name := range result.Others {
-		fmt.Fprintln(s.err, "not converted:", name, "is not an object of Karpenter")
+	for _, what := range slices.Concat(skipped, result.Others) {
+		fmt.Fprintln(s.err, "skipped:", what)
 	}
 	switch n := len(warnings); {
 	case len(result.Errors) > 0:
 		return fmt.Errorf("convert: %d errors; nothing is written", len(result.Errors))
+	case text == "" && n > 0:
+		return errors.New("convert: nothing is written; the warnings say why")
 	case text == "":
 		return errors.New("convert: the input has no object of Karpenter; name files or folders with Provisioners, AWSNodeTemplates, NodePools or EC2NodeClasses")
 	case c.strict && n > 0:
@@ -82,9 +86,9 @@ func (c *conversion) run(args []string, s streams) error {
 }
 
 // output is the text to write, with all warnings. There is none if there are errors.
-func output(result legacy.Result, hcl bool) (string, []legacy.Problem, error) {
-	if hcl {
-		text, more := result.HCL()
+func (c *conversion) output(result legacy.Result) (string, []legacy.Problem, error) {
+	if c.hcl {
+		text, more := result.HCL(c.daemon)
 		return text, slices.Concat(result.Warnings, more), nil
 	}
 	text, err := result.YAML()
@@ -95,65 +99,34 @@ func output(result legacy.Result, hcl bool) (string, []legacy.Problem, error) {
 }
 
 // readSources reads files, all manifests below folders, and standard input for "-" or
-// without any name.
-func readSources(names []string, in io.Reader) ([]legacy.Source, error) {
+// without any name. skipped says what of the folders is not read.
+func readSources(names []string, in io.Reader) (all []legacy.Source, skipped []string, err error) {
 	if len(names) == 0 {
 		names = []string{"-"}
 	}
-	var all []legacy.Source
 	for _, name := range names {
 		if name == "-" {
 			source, err := readSource("stdin", in)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			all = append(all, source)
 			continue
 		}
-		files, err := manifestsIn(name)
+		files, more, err := manifestsIn(name)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+		skipped = append(skipped, more...)
 		for _, file := range files {
 			source, err := readFile(file)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			all = append(all, source)
 		}
 	}
-	return all, nil
-}
-
-// manifestsIn gives a file itself, and the manifests below a folder in the order of
-// their names. Folders whose name begins with a point are left out.
-func manifestsIn(name string) ([]string, error) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, fmt.Errorf("manifest find: %w", err)
-	}
-	if !info.IsDir() {
-		return []string{name}, nil
-	}
-	var files []string
-	err = filepath.WalkDir(name, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && path != name && strings.HasPrefix(entry.Name(), "."):
-			return filepath.SkipDir
-		case !entry.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)):
-			files = append(files, path)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("folder read: %w", err)
-	}
-	if len(files) == 0 {
-		return nil, fmt.Errorf("folder read: %s has no .yaml, .yml or .json file; name the files", name)
-	}
-	return files, nil
+	return all, skipped, nil
 }
 
 func readFile(name string) (legacy.Source, error) {

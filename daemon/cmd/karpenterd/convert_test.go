@@ -85,8 +85,10 @@ func TestConvert_ReadsFilesAndFolders(t *testing.T) {
 	if byFile, _, err := runConvert("", "--role", "nodes", filepath.Join(dir, "b.yml"), filepath.Join(dir, "a", "pool.yaml")); err != nil || byFile != byFolder {
 		t.Errorf("%v\nby file:\n%s\nby folder:\n%s", err, byFile, byFolder)
 	}
-	if !strings.Contains(said, "not converted: document 1 of "+filepath.Join(dir, "values.yaml")) {
-		t.Errorf("said %s", said)
+	for _, want := range []string{"skipped: " + filepath.Join(dir, "values.yaml") + " has no object of Karpenter\n", "skipped: " + filepath.Join(dir, "README.md") + " is not .yaml, .yml or .json\n"} {
+		if strings.Count(said, want) != 1 {
+			t.Errorf("%q is not there once:\n%s", want, said)
+		}
 	}
 	if _, _, err := runConvert(oldPool, "--role", "a", "--instance-profile", "b"); err == nil || !strings.Contains(err.Error(), "give one of them") {
 		t.Errorf("a role and an instance profile: %v", err)
@@ -96,5 +98,76 @@ func TestConvert_ReadsFilesAndFolders(t *testing.T) {
 	}
 	if _, _, err := runConvert("", t.TempDir()); err == nil || !strings.Contains(err.Error(), "name the files") {
 		t.Errorf("an empty folder: %v", err)
+	}
+}
+
+// TestConvert_TakesFoldersAsPeopleHaveThem converts a folder with all that stands beside manifests
+// in repositories.
+func TestConvert_TakesFoldersAsPeopleHaveThem(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{
+		"base/pool.yaml":                  oldPool + "---\n---\n# nothing\n---\n" + oldTemplate,
+		"Chart.yaml":                      "apiVersion: v2\nname: karpenter\nversion: 0.1.0\ndependencies: [{name: karpenter, version: v0.27.6}]\n",
+		"values.yaml":                     "settings: {clusterName: prod}\nserviceAccount: {annotations: {eks.amazonaws.com/role-arn: arn:aws:iam::111122223333:role/karpenter}}\n",
+		"base/kustomization.yaml":         "resources: [pool.yaml]\nnamespace: karpenter\n",
+		"overlay/kustomization.yaml":      "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [../base]\npatches: [{path: patch.yaml}]\n",
+		"overlay/patch.yaml":              "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: a}\nspec: {weight: 5}\n",
+		"cloudformation.yaml":             "AWSTemplateFormatVersion: '2010-09-09'\nResources:\n  R:\n    Type: AWS::IAM::Role\n    Properties:\n      RoleName: !Sub 'KarpenterNodeRole-${ClusterName}'\n      Arn: !GetAtt Karpenter.Arn\n      Both: !Join [':', [a, !Ref B]]\n",
+		"controller-trust-policy.json":    "{\"Version\": \"2012-10-17\", \"Statement\": [{\"Condition\": {\"StringEquals\": {\"sub\": \"system:serviceaccount:karpenter:karpenter\"}}}]}",
+		"tabs.json":                       "{\n\t\"karpenter\": true\n}",
+		"templates/deployment.yaml":       "{{- if .Values.karpenter }}\napiVersion: apps/v1\nkind: Deployment\nspec: {{ toYaml .Values.spec }}\n{{- end }}\n",
+		"empty.yaml":                      "",
+		"main.tf":                         "resource \"kubectl_manifest\" \"a\" {\n yaml_body = <<EOT\napiVersion: karpenter.sh/v1\nEOT\n}\n",
+		"other.yaml":                      "apiVersion: karpenter.azure.com/v1beta1\nkind: AKSNodeClass\nmetadata: {name: a}\n---\n- just\n- a list\n",
+		".github/workflows/karpenter.yml": "apiVersion: karpenter.sh/v1\nkind: [",
+		".sops.yaml":                      "apiVersion: karpenter.sh/v1\nkind: [",
+	} {
+		write(name, text)
+	}
+	for link, to := range map[string]string{"again.yaml": "base/pool.yaml", "nowhere.yaml": "gone.yaml", "loop": ".", "base2": "base"} {
+		if err := os.Symlink(filepath.Join(dir, to), filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, said, err := runConvert("", "--role", "nodes", dir)
+	if err != nil || strings.Count(out, "apiVersion: karpenter") != 2 {
+		t.Fatal(err, said, out)
+	}
+	for _, name := range []string{"Chart.yaml", "values.yaml", "cloudformation.yaml", "controller-trust-policy.json", "tabs.json", "templates/deployment.yaml", "empty.yaml", "main.tf", "other.yaml", "nowhere.yaml"} {
+		if strings.Count(said, "skipped: "+filepath.Join(dir, name)+" ") != 1 {
+			t.Errorf("%s is not skipped once", name)
+		}
+	}
+	if want := "warning: " + filepath.Join(dir, "overlay", "patch.yaml") + `: Provisioner "a": is left out, as it is a patch in ` + filepath.Join(dir, "overlay", "kustomization.yaml"); !strings.Contains(said, want) || strings.Contains(said, "error:") {
+		t.Error(said)
+	}
+	write("templates/pool.yaml", "apiVersion: karpenter.sh/v1\nkind: NodePool\nspec:\n  requirements: {{ toYaml .Values.requirements | nindent 4 }}\n")
+	out, said, err = runConvert("", "--role", "nodes", dir)
+	if want := "error: " + filepath.Join(dir, "templates", "pool.yaml") + ": document 1: no YAML, as line 4 is a template of Helm: requirements: {{ toYaml .Values.requirements | nindent 4 }}; render it first with helm template"; err == nil || out != "" || !strings.Contains(said, want) {
+		t.Error(err, said)
+	}
+}
+
+func TestConvert_HCLRefersToTheDaemonThatIsNamed(t *testing.T) {
+	current := "apiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {name: b}\nspec: {role: r, amiSelectorTerms: [{alias: al2023@latest}], subnetSelectorTerms: [{id: subnet-1}], securityGroupSelectorTerms: [{id: sg-1}]}\n"
+	out, said, err := runConvert(current, "--hcl", "--daemon", "karpenter_daemon.this.id")
+	if err != nil || !strings.Contains(out, "= karpenter_daemon.this.id\n") || strings.Contains(out, "variable") || said != "" {
+		t.Errorf("%v, said %q:\n%s", err, said, out)
+	}
+	if out, _, err = runConvert(current, "--hcl"); err != nil || !strings.Contains(out, "= var.karpenter_daemon\n") || !strings.Contains(out, `variable "karpenter_daemon" {`) {
+		t.Errorf("%v:\n%s", err, out)
+	}
+	if _, _, err := runConvert(current, "--daemon", "x"); err == nil {
+		t.Error("--daemon without --hcl is no error")
 	}
 }

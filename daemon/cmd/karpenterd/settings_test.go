@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/legacy"
 )
 
 // The provider has an attribute for each of the Settings, or a reason to have none. So a
@@ -27,5 +28,18 @@ func TestReadConfig_ReadsTheSettingsAndNoOthers(t *testing.T) {
 	got, want := slices.Sorted(maps.Keys(asked)), slices.Sorted(slices.Values(install.Settings()))
 	if !slices.Equal(got, want) {
 		t.Errorf("the daemon reads %v, and the settings are %v", got, want)
+	}
+}
+
+// What a conversion and the guide From Karpenter say of a setting is what the daemon does: it reads
+// those that are called carried out, and no other one of Karpenter's.
+func TestSettings_ThoseOfKarpenterThatAreCalledCarriedOutAreRead(t *testing.T) {
+	for _, s := range legacy.Settings() {
+		if s.Gate != "" {
+			continue
+		}
+		if read := slices.Contains(install.Settings(), s.Variable); read != (s.Here != "") {
+			t.Errorf("%s: read by the daemon: %v; in the list of package legacy: carried out by %q", s.Variable, read, s.Here)
+		}
 	}
 }

@@ -68,6 +68,10 @@ func TestTakeOver_WhatKarpenterLeftGoesOn(t *testing.T) {
 		}
 		return nil
 	})
+	there.run(t, "write the resources")
+	if written := there.must(t, "cat pools.tf"); !strings.Contains(written, "to = karpenter_node_pool.default") || !strings.Contains(written, "to = karpenter_node_class.default") || !strings.Contains(written, "karpenter_daemon.this.id") {
+		t.Errorf("the resources of NodePools and EC2NodeClasses:\n%s", written)
+	}
 	eventually(t, 4*sweepEvery, func() error {
 		if i := x.find(t, x.orphan); i.State != ec2sim.StateTerminated {
 			return fmt.Errorf("the instance that Karpenter did not record is %s", i.State)

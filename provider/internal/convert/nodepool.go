@@ -142,7 +142,7 @@ func NodePoolOf(ctx context.Context, spec v1.NodePoolSpec, prior NodePool, diags
 		Annotations:            keep(was.Template.ObjectMeta.Annotations, spec.Template.ObjectMeta.Annotations, prior.Annotations, StringMap),
 		Taints:                 keep(before.Taints, now.Taints, prior.Taints, list(ctx, TaintType(), taintOf, diags)),
 		StartupTaints:          keep(before.StartupTaints, now.StartupTaints, prior.StartupTaints, list(ctx, TaintType(), taintOf, diags)),
-		Requirements:           keep(before.Requirements, now.Requirements, prior.Requirements, list(ctx, RequirementType(), requirementOf, diags)),
+		Requirements:           requirementsOf(ctx, before.Requirements, now.Requirements, prior.Requirements, diags),
 		TerminationGracePeriod: keep(before.TerminationGracePeriod, now.TerminationGracePeriod, prior.TerminationGracePeriod, DurationValue),
 		ExpireAfter:            keep(before.ExpireAfter, now.ExpireAfter, prior.ExpireAfter, nillableValue),
 		Limits:                 keep(was.Limits, spec.Limits, prior.Limits, LimitsMap),
@@ -151,7 +151,7 @@ func NodePoolOf(ctx context.Context, spec v1.NodePoolSpec, prior NodePool, diags
 		Disruption: keep(was.Disruption, spec.Disruption, prior.Disruption, func(d v1.Disruption) types.Object {
 			return objectOf(ctx, DisruptionType().AttrTypes, &disruption{
 				ConsolidationPolicy: types.StringValue(string(d.ConsolidationPolicy)),
-				ConsolidateAfter:    fwtype.Duration().Value(d.ConsolidateAfter.String()),
+				ConsolidateAfter:    nillableValue(&d.ConsolidateAfter),
 				Budgets:             list(ctx, BudgetType(), budgetOf, diags)(d.Budgets),
 			}, diags)
 		}),
@@ -167,6 +167,16 @@ func requirements(ctx context.Context, l types.List, diags *diag.Diagnostics) []
 		})
 	}
 	return out
+}
+
+// requirementsOf is the reverse of requirements. The attribute is required, so it is an empty list
+// where an import finds none.
+func requirementsOf(ctx context.Context, was, found []v1.Requirement, prior types.List, diags *diag.Diagnostics) types.List {
+	convert := list(ctx, RequirementType(), requirementOf, diags)
+	if len(found) == 0 && prior.IsNull() {
+		return types.ListValueMust(RequirementType(), []attr.Value{})
+	}
+	return keep(was, found, prior, convert)
 }
 
 func requirementOf(r v1.Requirement) requirement {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -17,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwtype"
 )
 
@@ -182,7 +182,7 @@ func LimitsMap(list corev1.ResourceList) types.Map {
 	values := map[string]attr.Value{}
 	for _, name := range slices.Sorted(maps.Keys(list)) {
 		q := list[name]
-		values[string(name)] = fwtype.Quantity().Value(q.String())
+		values[string(name)] = fwtype.Quantity().Value(quantity.SpellAmount(q.String()))
 	}
 	return types.MapValueMust(fwtype.Quantity(), values)
 }
@@ -196,19 +196,15 @@ func Duration(v fwtype.Value) *metav1.Duration {
 	return &metav1.Duration{Duration: d}
 }
 
-// nillableValue is the reverse of nillable, as people write it: 720h, not 720h0m0s.
+// nillableValue is the reverse of nillable, as people write it.
 func nillableValue(d *v1.NillableDuration) fwtype.Value {
 	if d == nil {
 		return fwtype.Duration().Null()
 	}
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
+	if d.Never {
+		return fwtype.Duration().Value(v1.Never)
 	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return fwtype.Duration().Value(text)
+	return fwtype.Duration().Value(quantity.SpellDuration(d.Duration))
 }
 
 // DurationValue is the reverse of Duration.
@@ -216,7 +212,7 @@ func DurationValue(d *metav1.Duration) fwtype.Value {
 	if d == nil {
 		return fwtype.Duration().Null()
 	}
-	return fwtype.Duration().Value(d.Duration.String())
+	return fwtype.Duration().Value(quantity.SpellDuration(d.Duration))
 }
 
 // nillable parses a duration or Never; zero if there is none.
