@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
@@ -116,5 +118,21 @@ func TestNodeClaim_HasNoKeyOfTheDaemonsDomainFromATemplate(t *testing.T) {
 	}
 	if len(own) != 12 || len(taints) != 3 {
 		t.Error("the pool was changed")
+	}
+}
+
+func TestPoolAndNodeClaim_TakeTheZoneByTheSpellingOfTheEBSDriver(t *testing.T) {
+	const ebsZone = "topology.ebs.csi.aws.com/zone"
+	pool := &v1.NodePool{}
+	pool.Name = "zoned"
+	pool.Spec.Template.Spec.Requirements = []v1.Requirement{{Key: ebsZone, Operator: corev1.NodeSelectorOpIn, Values: []string{"a", "b"}}}
+	if reqs := translate.Pool(pool).Requirements; !reqs.Admits(label.Zone, "a") || reqs.Admits(label.Zone, "c") {
+		t.Errorf("the pool requires %v", reqs)
+	}
+	claim := translate.NodeClaim(plan.Launch{Name: "zoned-1", Pool: "zoned", Zones: []string{"a"}}, pool, corev1.Taint{})
+	for _, r := range claim.Spec.Requirements {
+		if r.Key == ebsZone || r.Key == label.Zone && !slices.Equal(r.Values, []string{"a"}) {
+			t.Errorf("the NodeClaim requires %+v", r)
+		}
 	}
 }

@@ -259,3 +259,38 @@ func TestSpreadByDefault_SelectsWhatServicesAndControllerSelect(t *testing.T) {
 		t.Errorf("the pod's own constraints: %+v", own)
 	}
 }
+
+func TestPod_OtherSpellingsOfAKeyMeanTheCanonicalOneWhereverPodsNameIt(t *testing.T) {
+	for other, key := range map[string]string{
+		"topology.ebs.csi.aws.com/zone":            label.Zone,
+		"failure-domain.beta.kubernetes.io/zone":   label.Zone,
+		"failure-domain.beta.kubernetes.io/region": label.Region,
+		"beta.kubernetes.io/arch":                  label.Arch,
+		"beta.kubernetes.io/os":                    label.OS,
+		"beta.kubernetes.io/instance-type":         label.InstanceType,
+	} {
+		near := corev1.PodAffinityTerm{TopologyKey: other, LabelSelector: &metav1.LabelSelector{}}
+		s := word(t, translate.Lookups{}, func(p *corev1.Pod) {
+			p.Spec.NodeSelector = map[string]string{other: "x"}
+			p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{TopologyKey: other, MaxSkew: 1, LabelSelector: &metav1.LabelSelector{}}}
+			p.Spec.Affinity = &corev1.Affinity{
+				NodeAffinity: &corev1.NodeAffinity{
+					RequiredDuringSchedulingIgnoredDuringExecution:  &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{in(other, "x")}},
+					PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 1, Preference: in(other, "x")}},
+				},
+				PodAffinity:     &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{near}},
+				PodAntiAffinity: &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 1, PodAffinityTerm: near}}},
+			}
+		}).Shape
+		for where, reqs := range map[string]label.Requirements{"nodeSelector": s.Selector, "required": s.NodeAffinity[0], "preferred": s.Preferred[0].Node} {
+			if !reqs.Admits(key, "x") || reqs.Admits(key, "y") {
+				t.Errorf("%s in %s: %v", other, where, reqs)
+			}
+		}
+		for where, got := range map[string]string{"spread": s.Spread[0].Key, "podAffinity": s.PodAffinity[0].Key, "podAntiAffinity": s.PodAntiAffinity[0].Key} {
+			if got != key {
+				t.Errorf("%s of %s is over %s", other, where, got)
+			}
+		}
+	}
+}

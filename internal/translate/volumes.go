@@ -23,8 +23,7 @@ const (
 	// AnnotationDefaultClass is "true" on the StorageClass of claims that name none.
 	AnnotationDefaultClass = "storageclass.kubernetes.io/is-default-class"
 	EBSDriver              = "ebs.csi.aws.com"
-	ebsInTree              = "kubernetes.io/aws-ebs"         // the EBS CSI driver serves its volumes since Kubernetes 1.27
-	ebsZone                = "topology.ebs.csi.aws.com/zone" // has the values of label.Zone, on nodes where the driver runs
+	ebsInTree              = "kubernetes.io/aws-ebs" // the EBS CSI driver serves its volumes since Kubernetes 1.27
 	noProvisioner          = "kubernetes.io/no-provisioner"
 	selectedNode           = "volume.kubernetes.io/selected-node"
 	zonesSeparator         = "__" // of a PersistentVolume's zone label
@@ -181,7 +180,7 @@ func allowed(class *storagev1.StorageClass) ([]label.Requirements, error) {
 	for _, term := range class.AllowedTopologies {
 		var reqs []label.Requirement
 		for _, e := range term.MatchLabelExpressions {
-			r, err := requirement(placeKey(e.Key), string(label.In), e.Values)
+			r, err := requirement(e.Key, string(label.In), e.Values)
 			if err != nil {
 				return nil, fmt.Errorf("storage class %s allowedTopologies: %w", class.Name, err)
 			}
@@ -223,7 +222,10 @@ func (s *shaper) bound(id, name string, l Lookups) ([]label.Requirements, string
 	leaves := s.pod.Spec.NodeName != "" && (volume.Spec.Local != nil || volume.Spec.HostPath != nil)
 	var places []label.Requirements
 	for _, term := range volume.Spec.NodeAffinity.Required.NodeSelectorTerms {
-		reqs, ok, err := nodeTerm(placeTerm(term, leaves))
+		if leaves {
+			term = withoutHost(term)
+		}
+		reqs, ok, err := nodeTerm(term)
 		switch {
 		case err != nil:
 			return nil, "", fmt.Errorf("%s: persistent volume %s nodeAffinity: %w", id, name, err)
@@ -239,23 +241,15 @@ func (s *shaper) bound(id, name string, l Lookups) ([]label.Requirements, string
 	return places, driver, nil
 }
 
-// placeTerm rewrites a volume's term with label keys that new nodes have, too.
-func placeTerm(term corev1.NodeSelectorTerm, withoutHost bool) corev1.NodeSelectorTerm {
+// withoutHost returns the term without what names a single node.
+func withoutHost(term corev1.NodeSelectorTerm) corev1.NodeSelectorTerm {
 	out := corev1.NodeSelectorTerm{MatchFields: term.MatchFields}
 	for _, e := range term.MatchExpressions {
-		e.Key = placeKey(e.Key)
-		if !withoutHost || e.Key != label.Hostname {
+		if e.Key != label.Hostname {
 			out.MatchExpressions = append(out.MatchExpressions, e)
 		}
 	}
 	return out
-}
-
-func placeKey(key string) string {
-	if key == ebsZone {
-		return label.Zone
-	}
-	return key
 }
 
 // zoneLabels reads the labels that say where a volume is if it is older than
