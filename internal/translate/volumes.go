@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,6 +28,7 @@ const (
 	noProvisioner          = "kubernetes.io/no-provisioner"
 	selectedNode           = "volume.kubernetes.io/selected-node"
 	zonesSeparator         = "__" // of a PersistentVolume's zone label
+	podKind                = "Pod"
 )
 
 // Lookups finds the objects that decide what a pod means, beside the pod itself.
@@ -114,12 +116,49 @@ func (s *shaper) volumes(claims []volumeNeed, l Lookups) {
 func (s *shaper) volume(n volumeNeed, l Lookups) ([]label.Requirements, string, error) {
 	id := "persistent volume claim " + s.pod.Namespace + "/" + n.claim
 	claim, found := lookup(l.VolumeClaim, s.pod.Namespace, n.claim)
-	if !found && n.template == nil {
+	runs := s.pod.Spec.NodeName != ""
+	switch {
+	case !found && n.template == nil:
 		return nil, "", fmt.Errorf("%s does not exist: create it", id)
-	}
-	if !found {
+	case !found || n.forPod && !runs && goesFirst(claim, s.pod):
 		return s.unbound("persistent volume claim of the template", n.template.StorageClassName, true, l)
+	case runs && goesWith(claim, s.pod):
+		return s.madeAnew(id, claim, n, l)
 	}
+	return s.claimed(id, claim, n, l)
+}
+
+// goesFirst says whether the claim goes before the pod, which waits, gets one of its own:
+// it is being deleted, or was made for a pod of the same name that is gone.
+func goesFirst(claim *corev1.PersistentVolumeClaim, p *corev1.Pod) bool {
+	owner := metav1.GetControllerOfNoCopy(claim)
+	return claim.DeletionTimestamp != nil || owner != nil && owner.Kind == podKind && owner.Name == p.Name && owner.UID != p.UID
+}
+
+// goesWith says whether the claim goes together with the pod, as that of an ephemeral
+// volume does.
+func goesWith(claim *corev1.PersistentVolumeClaim, p *corev1.Pod) bool {
+	return slices.ContainsFunc(claim.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == podKind && o.UID == p.UID })
+}
+
+// madeAnew reads a volume that goes with its pod, which runs. Where the pod is next, a new
+// volume is made, so the zone of this one says nothing. If its class makes no volumes, the
+// next one is most likely where this one is.
+func (s *shaper) madeAnew(id string, claim *corev1.PersistentVolumeClaim, n volumeNeed, l Lookups) ([]label.Requirements, string, error) {
+	name := claim.Spec.StorageClassName
+	if n.template != nil {
+		name = n.template.StorageClassName
+	}
+	places, driver, err := s.claimed(id, claim, n, l)
+	if class, found := l.classOf(name); found && class.Provisioner != noProvisioner {
+		places, err = allowed(class)
+		driver = cmp.Or(driver, driverName(class.Provisioner))
+	}
+	return places, driver, err
+}
+
+// claimed reads a claim that exists.
+func (s *shaper) claimed(id string, claim *corev1.PersistentVolumeClaim, n volumeNeed, l Lookups) ([]label.Requirements, string, error) {
 	switch {
 	case claim.DeletionTimestamp != nil:
 		return nil, "", fmt.Errorf("%s is being deleted: delete the pods that hold it", id)
@@ -144,26 +183,30 @@ func (s *shaper) volume(n volumeNeed, l Lookups) ([]label.Requirements, string, 
 	return places, driver, err
 }
 
+// classOf finds the storage class that a claim of a template gets, which is the default
+// class if it names none.
+func (l Lookups) classOf(name *string) (*storagev1.StorageClass, bool) {
+	switch {
+	case l.StorageClass == nil, name != nil && *name == "":
+		return nil, false
+	case name == nil:
+		return l.StorageClass("")
+	}
+	return l.StorageClass(*name)
+}
+
 // unbound reads a claim that has no volume yet by its storage class. A future
 // claim that names no class will get the default class.
 func (s *shaper) unbound(id string, name *string, future bool, l Lookups) ([]label.Requirements, string, error) {
 	if name == nil && !future || name != nil && *name == "" {
 		return nil, "", fmt.Errorf("%s is unbound and has no storage class: bind it to a volume", id)
 	}
-	wanted := ""
-	if name != nil {
-		wanted = *name
-	}
-	var class *storagev1.StorageClass
-	var found bool
-	if l.StorageClass != nil {
-		class, found = l.StorageClass(wanted)
-	}
+	class, found := l.classOf(name)
 	switch {
-	case !found && wanted == "":
+	case !found && name == nil:
 		return nil, "", fmt.Errorf("%s: the cluster has no default storage class: name one", id)
 	case !found:
-		return nil, "", fmt.Errorf("%s: storage class %s does not exist: create it", id, wanted)
+		return nil, "", fmt.Errorf("%s: storage class %s does not exist: create it", id, *name)
 	case class.VolumeBindingMode == nil || *class.VolumeBindingMode != storagev1.VolumeBindingWaitForFirstConsumer:
 		return nil, "", fmt.Errorf("%s is unbound, and storage class %s binds immediately: find out why its volume is not made", id, class.Name)
 	case class.Provisioner == noProvisioner:
@@ -174,23 +217,35 @@ func (s *shaper) unbound(id string, name *string, future bool, l Lookups) ([]lab
 }
 
 // allowed reads a class's allowedTopologies. A node must meet any one of the
-// terms.
+// terms. As in the kube-scheduler, no node meets an empty term or one that cannot be read.
 func allowed(class *storagev1.StorageClass) ([]label.Requirements, error) {
 	var out []label.Requirements
+	fault := fmt.Errorf("storage class %s has only empty allowedTopologies, which select no node", class.Name)
 	for _, term := range class.AllowedTopologies {
-		var reqs []label.Requirement
-		for _, e := range term.MatchLabelExpressions {
-			r, err := requirement(e.Key, string(label.In), e.Values)
-			if err != nil {
-				return nil, fmt.Errorf("storage class %s allowedTopologies: %w", class.Name, err)
-			}
-			reqs = append(reqs, r)
-		}
-		if len(reqs) > 0 {
-			out = append(out, label.All(reqs...))
+		reqs, err := topologyTerm(term)
+		switch {
+		case err != nil:
+			fault = fmt.Errorf("storage class %s allowedTopologies: %w", class.Name, err)
+		case len(reqs) > 0:
+			out = append(out, reqs)
 		}
 	}
+	if len(out) == 0 && len(class.AllowedTopologies) > 0 {
+		return nil, fault
+	}
 	return out, nil
+}
+
+func topologyTerm(term corev1.TopologySelectorTerm) (label.Requirements, error) {
+	var reqs []label.Requirement
+	for _, e := range term.MatchLabelExpressions {
+		r, err := requirement(e.Key, string(label.In), e.Values)
+		if err != nil {
+			return nil, err
+		}
+		reqs = append(reqs, r)
+	}
+	return label.All(reqs...), nil
 }
 
 // bound reads a claim by its volume.
@@ -221,14 +276,15 @@ func (s *shaper) bound(id, name string, l Lookups) ([]label.Requirements, string
 	// waiting pod is tied to the node of such a volume.
 	leaves := s.pod.Spec.NodeName != "" && (volume.Spec.Local != nil || volume.Spec.HostPath != nil)
 	var places []label.Requirements
+	fault := fmt.Errorf("%s: persistent volume %s has only empty nodeAffinity terms, which select no node", id, name)
 	for _, term := range volume.Spec.NodeAffinity.Required.NodeSelectorTerms {
 		if leaves {
 			term = withoutHost(term)
 		}
 		reqs, ok, err := nodeTerm(term)
 		switch {
-		case err != nil:
-			return nil, "", fmt.Errorf("%s: persistent volume %s nodeAffinity: %w", id, name, err)
+		case err != nil: // no node meets it, and one may meet another
+			fault = fmt.Errorf("%s: persistent volume %s nodeAffinity: %w", id, name, err)
 		case ok:
 			places = append(places, reqs.And(zones))
 		case leaves:
@@ -236,7 +292,7 @@ func (s *shaper) bound(id, name string, l Lookups) ([]label.Requirements, string
 		}
 	}
 	if len(places) == 0 {
-		return nil, "", fmt.Errorf("%s: persistent volume %s has only empty nodeAffinity terms, which select no node", id, name)
+		return nil, "", fault
 	}
 	return places, driver, nil
 }
