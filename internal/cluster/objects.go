@@ -11,8 +11,7 @@ import (
 // Owner is the controller of a pod; the zero value means none.
 type Owner struct{ Kind, Name, UID string }
 
-// Pod is one pod that takes room on a node, or that the default scheduler still
-// has to place.
+// Pod is one pod that takes room on a node, or that its scheduler still has to place.
 type Pod struct {
 	UID, Namespace, Name string
 	Labels               label.Labels // what the selectors of other pods see
@@ -21,6 +20,7 @@ type Pod struct {
 	Node                 string // where it is bound; "" while pending
 	Created              time.Time
 	Unschedulable        bool   // the scheduler tried and found no room
+	OtherScheduler       bool   // another scheduler than the default one places it: nobody else nominates or binds it
 	Nominated            string // status.nominatedNodeName
 	NominatedByUs        bool   // the daemon wrote Nominated; the core leaves other nominations alone
 	Deleting             bool

@@ -70,7 +70,7 @@ func Nodes(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, 
 				continue
 			}
 			for _, p := range h.Pods {
-				if p.Unschedulable && p.Nominated == "" && !o.Policy.CannotNominate && o.takes(h, p) {
+				if p.Unschedulable && p.Nominated == "" && o.nominates(p) && o.takes(h, p) {
 					o.nominate(h.Node.Name, p)
 					o.note(h, p)
 				}
@@ -167,10 +167,16 @@ func (o *opener) replaces(h *room.Host) bool {
 	})
 }
 
+// nominates says whether pods like this one are nominated. Another scheduler than the
+// default one finds the node by itself, once the node is open.
+func (o *opener) nominates(p demand.PodRef) bool {
+	return !o.Policy.CannotNominate && !p.OtherScheduler
+}
+
 // nominate nominates the pods for the node that are not yet.
 func (o *opener) nominate(node string, pods ...demand.PodRef) {
 	for _, p := range pods {
-		if p.Nominated != node && !o.Policy.CannotNominate {
+		if p.Nominated != node && o.nominates(p) {
 			o.actions = append(o.actions, plan.Nominate{Pod: p.ID, PodUID: p.UID, Node: node})
 		}
 	}
