@@ -161,8 +161,8 @@ func (r *retirer) retireStuck(c cluster.Claim) {
 	r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)
 	node, up := r.Snapshot.Node(c.Node)
 	switch {
-	case !up || r.Usable(node, c) || r.protects(&node):
-	case r.Stuck(node, c):
+	case !up || r.room.IsUsable(&node, &c) || r.protects(&node):
+	case r.Stuck(c):
 		r.delete(c, plan.InitializationTimeout, "", r.Now.Sub(c.Created))
 	default:
 		r.WaitUntil(r.ReadyBy(c), plan.LaunchToFinish)

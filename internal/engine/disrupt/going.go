@@ -95,7 +95,7 @@ func (r *retirer) staysNow(c *cluster.Claim, why plan.DeleteReason) (stays plan.
 func (r *retirer) awaitsSuccessor(c cluster.Claim) bool {
 	return slices.ContainsFunc(r.Claims, func(x *cluster.Claim) bool {
 		node, up := r.Snapshot.Node(x.Node)
-		return !x.Initialized && !(up && r.Kept(node, *x)) &&
+		return !x.Initialized && !(up && r.room.Opens(&node, x)) &&
 			slices.ContainsFunc(r.SourcesOf(x), func(s cluster.Claim) bool { return s.Name == c.Name })
 	})
 }
