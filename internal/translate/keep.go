@@ -134,7 +134,7 @@ func (k *Keeper) replicaSet(r *appsv1.ReplicaSet) {
 	spec := appsv1.ReplicaSetSpec{Replicas: r.Spec.Replicas, Selector: r.Spec.Selector}
 	if replicas(r.Spec.Replicas) > 0 {
 		spec.Template = keepTemplate(&r.Spec.Template)
-		meta.OwnerReferences, meta.Annotations = k.ownersOf(keepOwner(r)), keepAnnotations(r.Annotations, desiredReplicas)
+		meta.OwnerReferences, meta.Annotations = k.ownersOf(keepOwner(r)), keepAnnotations(r.Annotations, desiredReplicas, revision)
 	}
 	status := appsv1.ReplicaSetStatus{ObservedGeneration: r.Status.ObservedGeneration}
 	for _, c := range r.Status.Conditions {

@@ -34,6 +34,9 @@ func Pod(p *corev1.Pod, l Lookups) (cluster.Pod, bool) {
 	out.DoNotDisrupt, out.ProtectedUntil = protected.Always, protected.Until
 	if ref := metav1.GetControllerOfNoCopy(p); ref != nil {
 		out.Owner = cluster.Owner{Kind: ref.Kind, Name: ref.Name, UID: string(ref.UID)}
+		if l.ControllerSince != nil {
+			out.OwnedSince = l.ControllerSince(ref.UID)
+		}
 	}
 	out.Returns = returns(p, l)
 	out.NotReady, out.NotStarted = !PodReady(p), p.Status.Phase == corev1.PodPending

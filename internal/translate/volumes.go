@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
@@ -45,6 +47,9 @@ type Lookups struct {
 	PriorityClass func(name string) (*schedulingv1.PriorityClass, bool)
 	RuntimeClass  func(name string) (*nodev1.RuntimeClass, bool)
 	StatefulSet   func(namespace, name string) (*appsv1.StatefulSet, bool)
+	// ControllerSince says when the controller was created; zero if that is not known, as
+	// of the Deployment of a ReplicaSet that is not its first.
+	ControllerSince func(controller types.UID) time.Time
 	// Spread holds the constraints of pods that declare none. Their selectors come
 	// from Services and from the pod's controller.
 	Spread   []cluster.Spread

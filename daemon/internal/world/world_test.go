@@ -225,6 +225,35 @@ func TestWorld_ATerminatingPodReturnsWhileItsStatefulSetDeclaresIt(t *testing.T)
 	}
 }
 
+func TestWorld_PodsSayHowLongTheirControllerHasBeenThere(t *testing.T) {
+	yes := true
+	w := newWorld()
+	p := &corev1.Pod{ObjectMeta: meta("web-0", 1), Spec: corev1.PodSpec{NodeName: "n"}}
+	p.Namespace, p.OwnerReferences = "default", []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "web", UID: "uid-web", Controller: &yes}}
+	s := &appsv1.StatefulSet{ObjectMeta: meta("web", 1)}
+	s.Namespace, s.CreationTimestamp = "default", metav1.NewTime(time.Unix(500, 0))
+	since := func() time.Time {
+		snapshot, faults := w.Snapshot()
+		got, there := snapshot.Pod("default/web-0")
+		if len(faults) > 0 || !there {
+			t.Fatalf("faults %v, pod %v", faults, there)
+		}
+		return got.OwnedSince
+	}
+	w.Observe(p)
+	if got := since(); !got.IsZero() {
+		t.Errorf("before the controller is known: %s", got)
+	}
+	w.Observe(s)
+	if got := since(); !got.Equal(s.CreationTimestamp.Time) {
+		t.Errorf("since %s, want %s", got, s.CreationTimestamp)
+	}
+	w.remove(s)
+	if got := since(); !got.IsZero() {
+		t.Errorf("when the controller is gone: %s", got)
+	}
+}
+
 func TestWorld_DeclaredPodsAreReadAgainWhenTheirClassesAppear(t *testing.T) {
 	w := newWorld()
 	two, micro := int32(2), "micro"
