@@ -104,14 +104,16 @@ func TestWorld_NodeBelongsToTheClaimOfItsProviderID(t *testing.T) {
 	}
 }
 
-func TestWorld_AClaimWhoseMoveCannotBeReadWorksWithoutItAndIsNamed(t *testing.T) {
-	w := newWorld()
-	c := nodeClaim("c", 1)
-	c.Annotations = map[string]string{v1.AnnotationMove: "{"}
-	w.Observe(c)
-	for range 2 {
-		if s, faults := w.Snapshot(); len(faults) != 1 || len(s.Claims()) != 1 {
-			t.Errorf("snapshot = %v, %v", s.Claims(), faults)
+func TestWorld_AClaimWithANoteThatCannotBeReadWorksWithoutItAndIsNamed(t *testing.T) {
+	for _, note := range []string{v1.AnnotationMove, v1.AnnotationInterruption} {
+		w := newWorld()
+		c := nodeClaim("c", 1)
+		c.Annotations = map[string]string{note: "{"}
+		w.Observe(c)
+		for range 2 {
+			if s, faults := w.Snapshot(); len(faults) != 1 || len(s.Claims()) != 1 {
+				t.Errorf("%s: snapshot = %v, %v", note, s.Claims(), faults)
+			}
 		}
 	}
 }
