@@ -129,8 +129,8 @@ func (o *opener) releaseKept(h *room.Host, coming bool) {
 	case o.needsOthers(h) && o.Now.Before(alone):
 		o.WaitUntil(alone, plan.RulesMet)
 		return
-	case len(h.Pods) == 0 && h.Declared == 0 && o.replaces(h):
-		return // its pods run yet, on nodes that go once this one is ready
+	case len(h.Pods) == 0 && h.Declared == 0 && (o.replaces(h) || o.followsDrains(h)):
+		return // its pods run yet, on nodes that go once this one is ready, or that drain
 	case o.Now.Before(landed):
 		o.WaitUntil(landed, plan.PlannedPods)
 		return
@@ -164,6 +164,17 @@ func (o *opener) replaces(h *room.Host) bool {
 		n, _ := o.Snapshot.Node(p.Node)
 		c, known := o.Snapshot.Claim(n.Claim)
 		return !known || c.Leaving() || !o.IsGoing(c.Name)
+	})
+}
+
+// followsDrains says whether the plan puts nothing on the host but pods of nodes that are
+// deleted, and none of them is evicted yet: they run there for as long as the drain takes.
+// The first of them that goes is news.
+func (o *opener) followsDrains(h *room.Host) bool {
+	return len(h.Displaced) > 0 && !slices.ContainsFunc(h.Displaced, func(p demand.PodRef) bool {
+		n, _ := o.Snapshot.Node(p.Node)
+		c, known := o.Snapshot.Claim(n.Claim)
+		return !p.Moves() || !n.Deleting && !(known && c.Deleting)
 	})
 }
 
