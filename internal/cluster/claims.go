@@ -107,9 +107,6 @@ func (c *Claim) settled(l *Load) bool {
 		l.Node.Ready && l.Node.TakesPods(c) && l.busy > 0 && !c.marked(l.Node.Taints)
 }
 
-// ownTaints is the prefix of the keys of the daemon's own taints.
-const ownTaints = "karpenterd.sh/"
-
 // marked says whether the taints of the claim's node include one of the daemon, or a
 // preference that the claim itself does not have.
 func (c *Claim) marked(taints []Taint) bool {

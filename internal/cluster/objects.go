@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"strings"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
@@ -11,16 +12,17 @@ import (
 // Owner is the controller of a pod; the zero value means none.
 type Owner struct{ Kind, Name, UID string }
 
-// Pod is one pod that takes room on a node, or that the default scheduler still
-// has to place.
+// Pod is one pod that takes room on a node, or that its scheduler still has to place.
 type Pod struct {
 	UID, Namespace, Name string
 	Labels               label.Labels // what the selectors of other pods see
 	Owner                Owner
+	OwnedSince           time.Time // when its Controller was created; zero where nobody knows
 	Shape                Shape
 	Node                 string // where it is bound; "" while pending
 	Created              time.Time
 	Unschedulable        bool   // the scheduler tried and found no room
+	OtherScheduler       bool   // another scheduler than the default one places it: nobody else nominates or binds it
 	Nominated            string // status.nominatedNodeName
 	NominatedByUs        bool   // the daemon wrote Nominated; the core leaves other nominations alone
 	Deleting             bool
@@ -42,6 +44,18 @@ func (p *Pod) Moves() bool { return !p.Pinned && !p.Deleting }
 
 // Lost says whether nothing creates the pod anew when its node goes: it has no controller.
 func (p *Pod) Lost() bool { return p.Moves() && p.Owner == Owner{} }
+
+// Controller names what creates the pod anew; "" for nothing. All ReplicaSets of a
+// Deployment are one: in a rollout, pods of the new one come in place of those of the old
+// one.
+func (p *Pod) Controller() string {
+	if hash, has := p.Labels.Get("pod-template-hash"); has && p.Owner.Kind == "ReplicaSet" {
+		if name, is := strings.CutSuffix(p.Owner.Name, "-"+hash); is {
+			return p.Namespace + "/" + name
+		}
+	}
+	return p.Owner.UID
+}
 
 // NominatedByOthers says whether somebody else than the daemon chose the node of
 // the pending pod, as the scheduler does when it preempts. If the node takes pods,

@@ -25,7 +25,7 @@ func TestStep_EachInterruptedNodeIsDrainedWhenItsOwnPodsHaveAnotherPlace(t *test
 		return ""
 	}
 	fleet := func() *world {
-		w := newWorld(t).pods("small", 1, 1500).running().pods("big", 1, 3800).running().pods("half", 1, 2000).running()
+		w := newWorld(t).pods("small", 1, 1500, ownedBy("small")).running().pods("big", 1, 3800, ownedBy("big")).running().pods("half", 1, 2000, ownedBy("half")).running()
 		w.now = w.now.Add(time.Minute)
 		return w
 	}
@@ -71,5 +71,64 @@ func checkDrains(t fataler, w *world, out engine.Output) {
 		if waits == gone[c.Name] {
 			t.Fatalf("%s: some of its pods have no place: %t, and it is drained: %t", c.Name, waits, gone[c.Name])
 		}
+	}
+}
+
+func TestStep_NothingIsLaunchedForPodsThatNothingCreatesAnew(t *testing.T) {
+	for name, goes := range map[string]func(*world){
+		"a deleted NodeClaim": func(w *world) { w.objects.Claims[0].Deleting = true },
+		"a deleted Node":      func(w *world) { w.objects.Nodes[0].Deleting = true },
+		"an interruption": func(w *world) {
+			w.objects.Claims[0].Interruption = &cluster.Interruption{Noticed: w.now, Deadline: w.now.Add(2 * time.Minute)}
+		},
+	} {
+		w := newWorld(t).pods("bare", 1, 900).pods("web", 1, 900, ownedBy("web")).running()
+		goes(w)
+		if l := of[plan.Launch](w.step()); len(l) != 1 || l[0].Content.MilliCPU >= 1800 {
+			t.Errorf("%s: launched %+v, want one node for the pod that comes back", name, l)
+		}
+	}
+}
+
+// It runs as long as it can where no other pod waits for the node to go, and holds up none.
+func TestStep_AnInterruptedNodeWaitsForNoPlaceOfAPodThatNothingCreatesAnew(t *testing.T) {
+	interrupted := func(w *world) []plan.Delete {
+		w.objects.Claims[0].Interruption = &cluster.Interruption{Noticed: w.now, Deadline: w.now.Add(time.Hour)}
+		return of[plan.Delete](w.step())
+	}
+	alone := newWorld(t).pods("bare", 1, 900).running()
+	if gone := interrupted(alone); len(gone) > 0 {
+		t.Errorf("alone: %+v", gone)
+	}
+	alone.now = alone.now.Add(time.Hour - time.Minute)
+	if gone := of[plan.Delete](alone.step()); len(gone) != 1 {
+		t.Errorf("at the end of the notice: %+v", gone)
+	}
+	w := newWorld(t).pods("bare", 1, 900).pods("web", 1, 900, ownedBy("web")).running().pods("other", 1, 900, ownedBy("other")).running()
+	if gone := interrupted(w); len(gone) != 1 {
+		t.Errorf("beside a pod that has another place: %+v", gone)
+	}
+}
+
+// The drain of a deleted node may take hours. Its pods are news when they go, and until then
+// nothing changes.
+func TestStep_ADrainThatWaitsAsksForNoOtherStep(t *testing.T) {
+	w := newWorld(t).pods("web", 1, 900, ownedBy("web"), func(p *cluster.Pod) { p.DoNotDisrupt = true }).running()
+	w.objects.Pools[0].Disruption = saving()
+	w.objects.Claims[0].Deleting = true
+	launches := of[plan.Launch](w.step())
+	w.order(launches).bringUp(launches)
+	for range 5 {
+		w.now = w.now.Add(10 * time.Minute)
+		if out := w.step(); len(launches) != 1 || len(out.Plan.Actions) > 0 {
+			t.Fatalf("launched %+v, then %+v", launches, out.Plan.Actions)
+		}
+	}
+	w.objects.Pods = nil // evicted
+	w.step()
+	w.pods("web", 1, 900, ownedBy("web"), func(p *cluster.Pod) { p.Created = w.now })
+	w.now = w.now.Add(5 * time.Second)
+	if out := w.step(); len(of[plan.Nominate](out)) != 1 || len(of[plan.Release](out)) != 1 {
+		t.Errorf("when the pod is back: %+v", out.Plan.Actions)
 	}
 }

@@ -162,7 +162,7 @@ func TestStep_RemovesAnEmptyNodeAfterConsolidateAfterAndNotBefore(t *testing.T) 
 }
 
 func TestStep_ReplacesAnInterruptedNodeBeforeItGoes(t *testing.T) {
-	w := newWorld(t).pods("web", 3, 1000).running()
+	w := newWorld(t).pods("web", 3, 1000, ownedBy("web")).running()
 	first := w.objects.Claims[0].Name
 	deadline := w.now.Add(2 * time.Minute)
 	w.objects.Claims[0].Interruption = &cluster.Interruption{Reason: "spot_interrupted", Noticed: w.now, Deadline: deadline}

@@ -16,7 +16,7 @@ var shortKeys = map[string]string{"zone": label.Zone, "host": label.Hostname, "c
 // shape gives a pod what the options of a script's line ask for: tolerate=K=V:E,
 // select=K=V, spread=KEY:SKEW, spread?=KEY:SKEW (may be broken), apart=KEY[:APP],
 // apart?=KEY[:APP], together=KEY[:APP], together?=KEY[:APP] (with pods of the same
-// or another app), prefer=K=V, port=N, volume=ZONE, priority=N, gang=NAME:SIZE, owner=KIND,
+// or another app), prefer=K=V, port=N, volume=ZONE, priority=N, gang=NAME:SIZE, owner=KIND or none,
 // keep=true (do-not-disrupt) or keep=DURATION from now. Its label app is its name.
 func (s *scenario) shape(p *cluster.Pod, app string, options map[string]string) {
 	s.t.Helper()
@@ -56,7 +56,9 @@ func (s *scenario) shape(p *cluster.Pod, app string, options map[string]string) 
 				p.ProtectedUntil = s.now.Add(s.duration(value))
 			}
 		case "owner":
-			p.Owner = cluster.Owner{UID: "uid-" + app, Kind: value, Name: app}
+			if p.Owner = (cluster.Owner{UID: "uid-" + app, Kind: value, Name: app}); value == "none" {
+				p.Owner = cluster.Owner{}
+			}
 		case "gang":
 			p.Shape.Gang = cluster.Gang{Name: first, Size: s.number(second)}
 		default:

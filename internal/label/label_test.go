@@ -82,13 +82,22 @@ func TestNewRequirement_NamesWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestRequirement_LegacyKeysMeanTheCanonicalOne(t *testing.T) {
-	r, err := NewRequirement("beta.kubernetes.io/arch", In, "arm64")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, unmet := All(r).Unmet(FromMap(map[string]string{Arch: "arm64"})); unmet {
-		t.Error("the legacy architecture key is not met by the canonical label")
+func TestRequirement_OtherSpellingsOfAKeyMeanTheCanonicalOne(t *testing.T) {
+	for other, key := range map[string]string{
+		"failure-domain.beta.kubernetes.io/zone":   Zone,
+		"topology.ebs.csi.aws.com/zone":            Zone,
+		"failure-domain.beta.kubernetes.io/region": Region,
+		"beta.kubernetes.io/arch":                  Arch,
+		"beta.kubernetes.io/os":                    OS,
+		"beta.kubernetes.io/instance-type":         InstanceType,
+	} {
+		r, err := NewRequirement(other, In, "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, unmet := All(r, Is(other, "x")).Unmet(FromMap(map[string]string{key: "x"})); unmet {
+			t.Errorf("%s is not met by the label %s", other, key)
+		}
 	}
 }
 

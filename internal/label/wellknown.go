@@ -39,11 +39,12 @@ const (
 // beside those that its NodeClaim and its instance give it.
 func OfReady() Labels { return Labels{{Initialized, "true"}, {Registered, "true"}} }
 
-// Canonical maps the legacy spelling of a label key to the one in use, and
-// every other key to itself.
+// Canonical maps another spelling of a label key to the one in use, and every other
+// key to itself. The other spellings are legacy ones, and that of the EBS CSI driver for
+// the zone: nodes get that label once the driver runs there, and new nodes run it soon.
 func Canonical(key string) string {
 	switch key {
-	case "failure-domain.beta.kubernetes.io/zone":
+	case "failure-domain.beta.kubernetes.io/zone", "topology.ebs.csi.aws.com/zone":
 		return Zone
 	case "failure-domain.beta.kubernetes.io/region":
 		return Region

@@ -112,6 +112,9 @@ func (p *proof) node(n cluster.Node, c cluster.Claim) place {
 	x := place{node: n.Name, labels: n.Labels, taints: n.Taints, room: n.Allocatable}
 	if c.Name != "" && !c.Initialized {
 		x.labels, x.taints = c.Labels.Merge(n.Labels).Merge(label.OfReady()), c.Taints
+		if n.Ready && c.Registered && !c.Starting(n.Taints) {
+			x.taints = slices.Concat(c.Taints, c.Undeclared(n.Taints))
+		}
 		if n.Allocatable.MilliCPU == 0 {
 			x.room = c.Allocatable
 		}

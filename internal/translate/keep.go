@@ -98,6 +98,18 @@ func keepOwner(o metav1.Object) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name, UID: ref.UID, Controller: ref.Controller}}
 }
 
+// keepClaimOwners returns the references to the controller of a claim, and to pods with
+// which the claim goes.
+func keepClaimOwners(c *corev1.PersistentVolumeClaim) []metav1.OwnerReference {
+	out := keepOwner(c)
+	for _, ref := range c.OwnerReferences {
+		if ref.Kind == podKind && (ref.Controller == nil || !*ref.Controller) {
+			out = append(out, metav1.OwnerReference{Kind: ref.Kind, UID: ref.UID})
+		}
+	}
+	return out
+}
+
 // keepNode keeps whole the lists and maps that registration and drains write
 // back.
 func keepNode(n *corev1.Node) {
@@ -122,7 +134,7 @@ func (k *Keeper) replicaSet(r *appsv1.ReplicaSet) {
 	spec := appsv1.ReplicaSetSpec{Replicas: r.Spec.Replicas, Selector: r.Spec.Selector}
 	if replicas(r.Spec.Replicas) > 0 {
 		spec.Template = keepTemplate(&r.Spec.Template)
-		meta.OwnerReferences, meta.Annotations = k.ownersOf(keepOwner(r)), keepAnnotations(r.Annotations, desiredReplicas)
+		meta.OwnerReferences, meta.Annotations = k.ownersOf(keepOwner(r)), keepAnnotations(r.Annotations, desiredReplicas, revision)
 	}
 	status := appsv1.ReplicaSetStatus{ObservedGeneration: r.Status.ObservedGeneration}
 	for _, c := range r.Status.Conditions {
@@ -179,7 +191,7 @@ func keepStorage(object metav1.Object) {
 	meta := keepMeta(object)
 	switch o := object.(type) {
 	case *corev1.PersistentVolumeClaim:
-		meta.OwnerReferences, meta.Annotations = keepOwner(o), keepAnnotations(o.Annotations, selectedNode)
+		meta.OwnerReferences, meta.Annotations = keepClaimOwners(o), keepAnnotations(o.Annotations, selectedNode)
 		*o = corev1.PersistentVolumeClaim{
 			ObjectMeta: meta, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: o.Spec.VolumeName, StorageClassName: o.Spec.StorageClassName},
 			Status: corev1.PersistentVolumeClaimStatus{Phase: o.Status.Phase},

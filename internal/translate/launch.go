@@ -20,8 +20,8 @@ import (
 // instance types, zones, capacity type and reservation replace the pool's
 // requirements on these labels, as do the values that it chose for labels which the
 // pool leaves open. Their minValues stay as far as the launch meets them. All other
-// requirements stay as they are. Keys of the daemon's own domain in the template are
-// left out. Annotations are added to those
+// requirements stay as they are. Keys of the daemon's own domain in the template, and notes
+// about a NodeClaim, are left out. Annotations are added to those
 // of the pool's template: whether minValues was relaxed, the pods that the launch
 // is for, and the nodes that it replaces.
 func NodeClaim(l plan.Launch, pool *v1.NodePool, startup corev1.Taint) *v1.NodeClaim {
@@ -55,7 +55,7 @@ func NodeClaim(l plan.Launch, pool *v1.NodePool, startup corev1.Taint) *v1.NodeC
 		}
 	}
 	annotations := map[string]string{}
-	maps.Copy(annotations, usersKeys(pool.Spec.Template.ObjectMeta.Annotations))
+	maps.Copy(annotations, usersAnnotations(pool.Spec.Template.ObjectMeta.Annotations))
 	annotations[v1.AnnotationMinValuesRelaxed] = strconv.FormatBool(l.MinValuesRelaxed)
 	annotations[v1.AnnotationPlanned] = formatPlanned(l.Planned)
 	if l.Move != nil {

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
@@ -116,5 +119,49 @@ func TestNodeClaim_HasNoKeyOfTheDaemonsDomainFromATemplate(t *testing.T) {
 	}
 	if len(own) != 12 || len(taints) != 3 {
 		t.Error("the pool was changed")
+	}
+}
+
+// What is noted on a NodeClaim is about that one alone: a template that said when drains end
+// would have all nodes of its pool drained whatever budgets say.
+func TestNodeClaim_HasNoNoteAboutItselfFromATemplate(t *testing.T) {
+	notes := map[string]string{v1.AnnotationDoNotDisrupt: "forged", "team": "a"} // the first is for the node, and a user's
+	for _, key := range []string{
+		v1.AnnotationTerminationTimestamp, v1.AnnotationMinValuesRelaxed, v1.AnnotationNodePoolHash, v1.AnnotationNodePoolHashVersion,
+		awsv1.AnnotationNodeClassHash, awsv1.AnnotationNodeClassHashVersion, awsv1.AnnotationInstanceProfile,
+	} {
+		notes[key] = "forged"
+	}
+	pool := &v1.NodePool{}
+	pool.Name = "team"
+	pool.Spec.Template.ObjectMeta.Annotations = notes
+	claim := translate.NodeClaim(plan.Launch{Name: "team-1", Pool: "team"}, pool, corev1.Taint{})
+	for key, value := range claim.Annotations {
+		if value == "forged" && key != v1.AnnotationDoNotDisrupt {
+			t.Errorf("the NodeClaim has %s", key)
+		}
+	}
+	if claim.Annotations["team"] != "a" || claim.Annotations[v1.AnnotationDoNotDisrupt] != "forged" || len(notes) != 9 {
+		t.Errorf("the NodeClaim has %v, the pool %v", claim.Annotations, notes)
+	}
+	remarks := translate.PoolRemarks(pool)
+	if len(remarks) != 1 || remarks[0].Reason != translate.RemarkReserved || !strings.Contains(remarks[0].Text, "annotation "+v1.AnnotationTerminationTimestamp) {
+		t.Errorf("remarks %+v", remarks)
+	}
+}
+
+func TestPoolAndNodeClaim_TakeTheZoneByTheSpellingOfTheEBSDriver(t *testing.T) {
+	const ebsZone = "topology.ebs.csi.aws.com/zone"
+	pool := &v1.NodePool{}
+	pool.Name = "zoned"
+	pool.Spec.Template.Spec.Requirements = []v1.Requirement{{Key: ebsZone, Operator: corev1.NodeSelectorOpIn, Values: []string{"a", "b"}}}
+	if reqs := translate.Pool(pool).Requirements; !reqs.Admits(label.Zone, "a") || reqs.Admits(label.Zone, "c") {
+		t.Errorf("the pool requires %v", reqs)
+	}
+	claim := translate.NodeClaim(plan.Launch{Name: "zoned-1", Pool: "zoned", Zones: []string{"a"}}, pool, corev1.Taint{})
+	for _, r := range claim.Spec.Requirements {
+		if r.Key == ebsZone || r.Key == label.Zone && !slices.Equal(r.Values, []string{"a"}) {
+			t.Errorf("the NodeClaim requires %+v", r)
+		}
 	}
 }

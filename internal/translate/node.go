@@ -55,7 +55,9 @@ func APITaints(in []cluster.Taint) []corev1.Taint {
 	return out
 }
 
-// Claim reads a NodeClaim. A move that cannot be read is left out; MoveOf says why.
+// Claim reads a NodeClaim. A move and an interruption that cannot be read are left out; MoveOf
+// and InterruptionOf say why. To refuse the NodeClaim instead would make the core launch again
+// for its pods.
 func Claim(c *v1.NodeClaim) (cluster.Claim, error) {
 	reqs, err := requirements("nodeclaim "+c.Name, c.Spec.Requirements)
 	if err != nil {
@@ -89,11 +91,7 @@ func Claim(c *v1.NodeClaim) (cluster.Claim, error) {
 	if i := strings.LastIndexByte(c.Status.ProviderID, '/'); i >= 0 {
 		out.InstanceID = c.Status.ProviderID[i+1:]
 	}
-	if text, ok := c.Annotations[v1.AnnotationInterruption]; ok {
-		if out.Interruption, err = ParseInterruption(text); err != nil {
-			return cluster.Claim{}, fmt.Errorf("nodeclaim %s annotation %s: %w", c.Name, v1.AnnotationInterruption, err)
-		}
-	}
+	out.Interruption, _ = InterruptionOf(c)
 	if c.Unread != "" {
 		leaveAlone(&out)
 	}
@@ -153,6 +151,20 @@ func reservationOf(c *v1.NodeClaim, reqs label.Requirements) string {
 // "<deadline> <reason> <noticed>", times in RFC 3339.
 func FormatInterruption(i cluster.Interruption) string {
 	return i.Deadline.UTC().Format(time.RFC3339Nano) + " " + i.Reason + " " + i.Noticed.UTC().Format(time.RFC3339Nano)
+}
+
+// InterruptionOf reads the interruption that the NodeClaim carries. It is nil where there is
+// none, and where the annotation cannot be read.
+func InterruptionOf(c *v1.NodeClaim) (*cluster.Interruption, error) {
+	text, there := c.Annotations[v1.AnnotationInterruption]
+	if !there {
+		return nil, nil
+	}
+	i, err := ParseInterruption(text)
+	if err != nil {
+		return nil, fmt.Errorf("nodeclaim %s annotation %s: %w: the daemon works as if it were not there; remove it", c.Name, v1.AnnotationInterruption, err)
+	}
+	return i, nil
 }
 
 // ParseInterruption reads what FormatInterruption writes.

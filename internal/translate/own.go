@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 )
 
@@ -19,6 +20,37 @@ func usersKeys(all map[string]string) map[string]string {
 	}
 	out := maps.Clone(all)
 	maps.DeleteFunc(out, func(key, _ string) bool { return v1.IsOwn(key) })
+	return out
+}
+
+// notes are the annotations by which the daemon and Karpenter note on a NodeClaim what has
+// become of it: when its drain ends whatever budgets say, what it was launched by, and what
+// it holds. Each is about one NodeClaim, so a template must not bring them either.
+func notes() []string {
+	return []string{
+		v1.AnnotationTerminationTimestamp, v1.AnnotationMinValuesRelaxed, v1.AnnotationNodePoolHash, v1.AnnotationNodePoolHashVersion,
+		awsv1.AnnotationNodeClassHash, awsv1.AnnotationNodeClassHashVersion, awsv1.AnnotationInstanceProfile,
+	}
+}
+
+// usersAnnotations returns annotations of a template without those that the daemon would
+// believe on a NodeClaim.
+func usersAnnotations(all map[string]string) map[string]string {
+	out := maps.Clone(usersKeys(all))
+	for _, key := range notes() {
+		delete(out, key)
+	}
+	return out
+}
+
+// notesOf returns the keys of notes among the annotations, sorted.
+func notesOf(all map[string]string) (out []string) {
+	for _, key := range notes() {
+		if _, there := all[key]; there {
+			out = append(out, key)
+		}
+	}
+	slices.Sort(out)
 	return out
 }
 
@@ -63,6 +95,7 @@ func PoolRemarks(p *v1.NodePool) []Remark {
 	}
 	note("label", ownKeysOf(t.ObjectMeta.Labels))
 	note("annotation", ownKeysOf(t.ObjectMeta.Annotations))
+	note("annotation", notesOf(t.ObjectMeta.Annotations))
 	for _, list := range [][]v1.Taint{t.Spec.Taints, t.Spec.StartupTaints} {
 		for _, x := range list {
 			if v1.IsOwn(x.Key) {
@@ -77,7 +110,7 @@ func PoolRemarks(p *v1.NodePool) []Remark {
 	}
 	if len(found) > 0 {
 		out = append(out, Remark{RemarkReserved, "The template has " + strings.Join(found, ", ") + ". Keys of " + v1.OwnDomain +
-			" are the daemon's own, so new nodes do not get them: remove them from the template, or choose keys of another domain. Annotations for pods belong on the pods, and those for the NodePool on the NodePool itself."})
+			", and those by which Karpenter notes the state of a NodeClaim, are the daemon's own, so new nodes do not get them: remove them from the template, or choose keys of another domain. Annotations for pods belong on the pods, and those for the NodePool on the NodePool itself."})
 	}
 	return out
 }

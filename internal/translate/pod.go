@@ -34,6 +34,9 @@ func Pod(p *corev1.Pod, l Lookups) (cluster.Pod, bool) {
 	out.DoNotDisrupt, out.ProtectedUntil = protected.Always, protected.Until
 	if ref := metav1.GetControllerOfNoCopy(p); ref != nil {
 		out.Owner = cluster.Owner{Kind: ref.Kind, Name: ref.Name, UID: string(ref.UID)}
+		if l.ControllerSince != nil {
+			out.OwnedSince = l.ControllerSince(ref.UID)
+		}
 	}
 	out.Returns = returns(p, l)
 	out.NotReady, out.NotStarted = !PodReady(p), p.Status.Phase == corev1.PodPending
@@ -47,12 +50,20 @@ func Pod(p *corev1.Pod, l Lookups) (cluster.Pod, bool) {
 		out.Shape.NodeAffinity = nil
 	}
 	out.NominatedByUs = out.Nominated != "" && nominatedBy(p.ManagedFields, FieldManager)
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-			out.Unschedulable = true
-		}
-	}
+	out.Unschedulable, out.OtherScheduler = unschedulable(p), !byDefault(p)
 	return out, true
+}
+
+// unschedulable says whether the pod's scheduler has found no node for it.
+func unschedulable(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable
+	})
+}
+
+// byDefault says whether the pod is the default scheduler's to place.
+func byDefault(p *corev1.Pod) bool {
+	return p.Spec.SchedulerName == "" || p.Spec.SchedulerName == corev1.DefaultSchedulerName
 }
 
 // returns says whether the pod terminates and its StatefulSet will create it anew: the
@@ -95,14 +106,14 @@ func Pinned(p *corev1.Pod) bool {
 func Moves(p *corev1.Pod) bool { return Ours(p) && !Pinned(p) && p.DeletionTimestamp == nil }
 
 // Ours says whether a pod takes room or may need some. It is false for finished
-// pods, and for unbound pods that wait behind a scheduling gate or for another
-// scheduler.
+// pods, and for unbound pods that wait behind a scheduling gate. It is also false for
+// unbound pods of another scheduler until that scheduler says that no node has room for
+// them: nobody knows when it tries, and by what rules.
 func Ours(p *corev1.Pod) bool {
 	if Finished(p) {
 		return false
 	}
-	scheduler := p.Spec.SchedulerName
-	return p.Spec.NodeName != "" || len(p.Spec.SchedulingGates) == 0 && (scheduler == "" || scheduler == corev1.DefaultSchedulerName)
+	return p.Spec.NodeName != "" || len(p.Spec.SchedulingGates) == 0 && (byDefault(p) || unschedulable(p))
 }
 
 // Finished says whether the pod's containers have ended for good: it takes no room.

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
@@ -134,11 +135,16 @@ func podTerm(t corev1.PodAffinityTerm, weight int32, p *corev1.Pod) (cluster.Pod
 	return out, nil
 }
 
-// nodeTerm reads a node selector term. An empty one selects no node: ok is false.
+// nodeTerm reads a node selector term. An empty one selects no node: ok is false. It
+// refuses what the kube-scheduler cannot read: the API server takes values that no label
+// can have, as it took them once.
 func nodeTerm(t corev1.NodeSelectorTerm) (reqs label.Requirements, ok bool, err error) {
 	all := make([]label.Requirement, 0, len(t.MatchExpressions)+len(t.MatchFields))
 	for _, e := range t.MatchExpressions {
 		r, err := requirement(e.Key, string(e.Operator), e.Values)
+		if err == nil {
+			err = labelValues(e.Key, e.Values)
+		}
 		if err != nil {
 			return nil, false, err
 		}
@@ -155,4 +161,14 @@ func nodeTerm(t corev1.NodeSelectorTerm) (reqs label.Requirements, ok bool, err 
 		all = append(all, r)
 	}
 	return label.All(all...), len(all) > 0, nil
+}
+
+// labelValues says which of the values no label can have.
+func labelValues(key string, values []string) error {
+	for _, v := range values {
+		if faults := validation.IsValidLabelValue(v); len(faults) > 0 {
+			return fmt.Errorf("requirement %s: value %q: %s", key, v, faults[0])
+		}
+	}
+	return nil
 }

@@ -59,27 +59,36 @@ func (s *shaper) nodeAffinity(a *corev1.NodeAffinity) {
 		return
 	}
 	if required := a.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
-		for i, term := range required.NodeSelectorTerms {
-			reqs, ok, err := nodeTerm(term)
-			switch {
-			case err != nil:
-				s.refuse(fmt.Sprintf("required nodeAffinity[%d]", i), err)
-			case ok:
-				s.shape.NodeAffinity = append(s.shape.NodeAffinity, reqs)
-			}
-		}
-		if len(s.shape.NodeAffinity) == 0 && len(s.shape.Unsupported) == 0 {
-			s.refuse("required nodeAffinity has only empty terms, which select no node", nil)
-		}
+		s.requiredTerms(required.NodeSelectorTerms)
 	}
-	for i, p := range a.PreferredDuringSchedulingIgnoredDuringExecution {
-		reqs, ok, err := nodeTerm(p.Preference)
-		switch {
-		case err != nil:
-			s.refuse(fmt.Sprintf("preferred nodeAffinity[%d]", i), err)
-		case ok && p.Weight > 0:
+	for _, p := range a.PreferredDuringSchedulingIgnoredDuringExecution {
+		// The scheduler's filters do not look at what a pod prefers, whether it can be
+		// read or not.
+		if reqs, ok, err := nodeTerm(p.Preference); err == nil && ok && p.Weight > 0 {
 			s.shape.Preferred = append(s.shape.Preferred, cluster.Preference{Weight: p.Weight, Node: reqs})
 		}
+	}
+}
+
+// requiredTerms reads alternatives. As in the kube-scheduler, no node meets one that cannot
+// be read, and that does not matter where a node meets another one.
+func (s *shaper) requiredTerms(terms []corev1.NodeSelectorTerm) {
+	var unread []string
+	for i, term := range terms {
+		reqs, ok, err := nodeTerm(term)
+		switch {
+		case err != nil:
+			unread = append(unread, fmt.Sprintf("required nodeAffinity[%d]: %v", i, err))
+		case ok:
+			s.shape.NodeAffinity = append(s.shape.NodeAffinity, reqs)
+		}
+	}
+	if len(s.shape.NodeAffinity) > 0 {
+		return
+	}
+	s.shape.Unsupported = append(s.shape.Unsupported, unread...)
+	if len(unread) == 0 {
+		s.refuse("required nodeAffinity has only empty terms, which select no node", nil)
 	}
 }
 
@@ -120,6 +129,9 @@ func (s *shaper) spread(l Lookups) {
 	}
 	for i, c := range s.pod.Spec.TopologySpreadConstraints {
 		word, err := spread(c, s.pod.Labels)
+		if err != nil && c.WhenUnsatisfiable == corev1.ScheduleAnyway {
+			continue // the scheduler's filters do not read it
+		}
 		if err != nil {
 			s.refuse(fmt.Sprintf("topologySpreadConstraints[%d]", i), err)
 			continue

@@ -259,3 +259,119 @@ func TestSpreadByDefault_SelectsWhatServicesAndControllerSelect(t *testing.T) {
 		t.Errorf("the pod's own constraints: %+v", own)
 	}
 }
+
+func TestPod_OtherSpellingsOfAKeyMeanTheCanonicalOneWhereverPodsNameIt(t *testing.T) {
+	for other, key := range map[string]string{
+		"topology.ebs.csi.aws.com/zone":            label.Zone,
+		"failure-domain.beta.kubernetes.io/zone":   label.Zone,
+		"failure-domain.beta.kubernetes.io/region": label.Region,
+		"beta.kubernetes.io/arch":                  label.Arch,
+		"beta.kubernetes.io/os":                    label.OS,
+		"beta.kubernetes.io/instance-type":         label.InstanceType,
+	} {
+		near := corev1.PodAffinityTerm{TopologyKey: other, LabelSelector: &metav1.LabelSelector{}}
+		s := word(t, translate.Lookups{}, func(p *corev1.Pod) {
+			p.Spec.NodeSelector = map[string]string{other: "x"}
+			p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{TopologyKey: other, MaxSkew: 1, LabelSelector: &metav1.LabelSelector{}}}
+			p.Spec.Affinity = &corev1.Affinity{
+				NodeAffinity: &corev1.NodeAffinity{
+					RequiredDuringSchedulingIgnoredDuringExecution:  &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{in(other, "x")}},
+					PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 1, Preference: in(other, "x")}},
+				},
+				PodAffinity:     &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{near}},
+				PodAntiAffinity: &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 1, PodAffinityTerm: near}}},
+			}
+		}).Shape
+		for where, reqs := range map[string]label.Requirements{"nodeSelector": s.Selector, "required": s.NodeAffinity[0], "preferred": s.Preferred[0].Node} {
+			if !reqs.Admits(key, "x") || reqs.Admits(key, "y") {
+				t.Errorf("%s in %s: %v", other, where, reqs)
+			}
+		}
+		for where, got := range map[string]string{"spread": s.Spread[0].Key, "podAffinity": s.PodAffinity[0].Key, "podAntiAffinity": s.PodAntiAffinity[0].Key} {
+			if got != key {
+				t.Errorf("%s of %s is over %s", other, where, got)
+			}
+		}
+	}
+}
+
+// unreadable lists node selector terms that the kube-scheduler cannot read.
+func unreadable() map[string]corev1.NodeSelectorTerm {
+	term := func(op corev1.NodeSelectorOperator, values ...string) corev1.NodeSelectorTerm {
+		return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "cpus", Operator: op, Values: values}}}
+	}
+	return map[string]corev1.NodeSelectorTerm{
+		"a bound that is no number": term(corev1.NodeSelectorOpGt, "four"),
+		"a bound below zero":        term(corev1.NodeSelectorOpLt, "-1"),
+		"two bounds":                term(corev1.NodeSelectorOpGt, "1", "2"),
+		"no values":                 term(corev1.NodeSelectorOpIn),
+		"a value that no label has": term(corev1.NodeSelectorOpNotIn, "not a value"),
+		"an operator of others":     term("Near", "1"),
+	}
+}
+
+func TestPod_ATermThatCannotBeReadDoesNotMatterWhereAnotherOneIsMet(t *testing.T) {
+	for name, bad := range unreadable() {
+		for _, terms := range [][]corev1.NodeSelectorTerm{{bad, in(label.Arch, "amd64")}, {in(label.Arch, "amd64"), bad, {}}} {
+			got := word(t, translate.Lookups{}, requires(terms...)).Shape
+			if len(got.Unsupported) > 0 || len(got.NodeAffinity) != 1 || !got.NodeAffinity[0].Admits(label.Arch, "amd64") {
+				t.Errorf("%s: unsupported %q, alternatives %v", name, got.Unsupported, got.NodeAffinity)
+			}
+		}
+		if got := word(t, translate.Lookups{}, requires(bad, corev1.NodeSelectorTerm{})).Shape; len(got.Unsupported) != 1 {
+			t.Errorf("%s, and no other: unsupported %q", name, got.Unsupported)
+		}
+	}
+}
+
+func requires(terms ...corev1.NodeSelectorTerm) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms},
+		}}
+	}
+}
+
+func TestPod_WhatItOnlyPrefersAndCannotBeReadKeepsItOffNoNode(t *testing.T) {
+	for name, bad := range unreadable() {
+		got := word(t, translate.Lookups{}, func(p *corev1.Pod) {
+			p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{
+				{Weight: 2, Preference: bad}, {Weight: 1, Preference: in(label.Arch, "amd64")},
+			}}}
+		}).Shape
+		if len(got.Unsupported) > 0 || len(got.Preferred) != 1 || got.Preferred[0].Weight != 1 {
+			t.Errorf("%s: unsupported %q, preferred %v", name, got.Unsupported, got.Preferred)
+		}
+	}
+}
+
+// The scheduler's filters read all of a pod's affinity to other pods before the first node,
+// and the spreads that they carry out.
+func TestPod_ASelectorOfPodsThatCannotBeReadKeepsThePodOffUnlessItIsASoftSpread(t *testing.T) {
+	bad := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}}
+	near := corev1.PodAffinityTerm{TopologyKey: label.Zone, LabelSelector: bad}
+	spread := func(when corev1.UnsatisfiableConstraintAction) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{TopologyKey: label.Zone, MaxSkew: 1, WhenUnsatisfiable: when, LabelSelector: bad}}
+		}
+	}
+	for name, tc := range map[string]struct {
+		change  func(*corev1.Pod)
+		refused int
+	}{
+		"required affinity": {func(p *corev1.Pod) {
+			p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{near}}}
+		}, 1},
+		"preferred anti-affinity": {func(p *corev1.Pod) {
+			p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 1, PodAffinityTerm: near}},
+			}}
+		}, 1},
+		"hard spread": {spread(corev1.DoNotSchedule), 1},
+		"soft spread": {spread(corev1.ScheduleAnyway), 0},
+	} {
+		if got := word(t, translate.Lookups{}, tc.change).Shape; len(got.Unsupported) != tc.refused {
+			t.Errorf("%s: unsupported %q, want %d", name, got.Unsupported, tc.refused)
+		}
+	}
+}

@@ -60,6 +60,39 @@ func TestPod_LeavesOutWhatIsNotOurs(t *testing.T) {
 	}
 }
 
+func TestPod_OfAnotherSchedulerIsDemandOnceThatSchedulerFoundNoNode(t *testing.T) {
+	found := func(status corev1.ConditionStatus, reason string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Spec.SchedulerName = "batch"
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: status, Reason: reason}}
+		}
+	}
+	gated := func(p *corev1.Pod) {
+		found(corev1.ConditionFalse, corev1.PodReasonUnschedulable)(p)
+		p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "quota"}}
+	}
+	for name, tc := range map[string]struct {
+		change func(*corev1.Pod)
+		want   bool
+	}{
+		"no node":           {found(corev1.ConditionFalse, corev1.PodReasonUnschedulable), true},
+		"an error":          {found(corev1.ConditionFalse, corev1.PodReasonSchedulerError), false},
+		"gates":             {found(corev1.ConditionFalse, corev1.PodReasonSchedulingGated), false},
+		"a gate since then": {gated, false},
+		"a node":            {found(corev1.ConditionTrue, ""), false},
+	} {
+		got, ours := translate.Pod(pod(tc.change), translate.Lookups{})
+		if ours != tc.want || ours && !(got.Unschedulable && got.OtherScheduler) {
+			t.Errorf("%s: demand is %v, want %v: %+v", name, ours, tc.want, got)
+		}
+	}
+	for _, name := range []string{"", corev1.DefaultSchedulerName} {
+		if got, ours := translate.Pod(pod(func(p *corev1.Pod) { p.Spec.SchedulerName = name }), translate.Lookups{}); !ours || got.OtherScheduler {
+			t.Errorf("scheduler %q: %v, %+v", name, ours, got)
+		}
+	}
+}
+
 func TestPod_TellsItsOwnNominationFromTheSchedulers(t *testing.T) {
 	nominated := func(manager string) cluster.Pod {
 		p, _ := translate.Pod(pod(func(p *corev1.Pod) {

@@ -1,10 +1,12 @@
 package translate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +14,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
@@ -23,11 +26,11 @@ const (
 	// AnnotationDefaultClass is "true" on the StorageClass of claims that name none.
 	AnnotationDefaultClass = "storageclass.kubernetes.io/is-default-class"
 	EBSDriver              = "ebs.csi.aws.com"
-	ebsInTree              = "kubernetes.io/aws-ebs"         // the EBS CSI driver serves its volumes since Kubernetes 1.27
-	ebsZone                = "topology.ebs.csi.aws.com/zone" // has the values of label.Zone, on nodes where the driver runs
+	ebsInTree              = "kubernetes.io/aws-ebs" // the EBS CSI driver serves its volumes since Kubernetes 1.27
 	noProvisioner          = "kubernetes.io/no-provisioner"
 	selectedNode           = "volume.kubernetes.io/selected-node"
 	zonesSeparator         = "__" // of a PersistentVolume's zone label
+	podKind                = "Pod"
 )
 
 // Lookups finds the objects that decide what a pod means, beside the pod itself.
@@ -44,6 +47,9 @@ type Lookups struct {
 	PriorityClass func(name string) (*schedulingv1.PriorityClass, bool)
 	RuntimeClass  func(name string) (*nodev1.RuntimeClass, bool)
 	StatefulSet   func(namespace, name string) (*appsv1.StatefulSet, bool)
+	// ControllerSince says when the controller was created; zero if that is not known, as
+	// of the Deployment of a ReplicaSet that is not its first.
+	ControllerSince func(controller types.UID) time.Time
 	// Spread holds the constraints of pods that declare none. Their selectors come
 	// from Services and from the pod's controller.
 	Spread   []cluster.Spread
@@ -115,12 +121,49 @@ func (s *shaper) volumes(claims []volumeNeed, l Lookups) {
 func (s *shaper) volume(n volumeNeed, l Lookups) ([]label.Requirements, string, error) {
 	id := "persistent volume claim " + s.pod.Namespace + "/" + n.claim
 	claim, found := lookup(l.VolumeClaim, s.pod.Namespace, n.claim)
-	if !found && n.template == nil {
+	runs := s.pod.Spec.NodeName != ""
+	switch {
+	case !found && n.template == nil:
 		return nil, "", fmt.Errorf("%s does not exist: create it", id)
-	}
-	if !found {
+	case !found || n.forPod && !runs && goesFirst(claim, s.pod):
 		return s.unbound("persistent volume claim of the template", n.template.StorageClassName, true, l)
+	case runs && goesWith(claim, s.pod):
+		return s.madeAnew(id, claim, n, l)
 	}
+	return s.claimed(id, claim, n, l)
+}
+
+// goesFirst says whether the claim goes before the pod, which waits, gets one of its own:
+// it is being deleted, or was made for a pod of the same name that is gone.
+func goesFirst(claim *corev1.PersistentVolumeClaim, p *corev1.Pod) bool {
+	owner := metav1.GetControllerOfNoCopy(claim)
+	return claim.DeletionTimestamp != nil || owner != nil && owner.Kind == podKind && owner.Name == p.Name && owner.UID != p.UID
+}
+
+// goesWith says whether the claim goes together with the pod, as that of an ephemeral
+// volume does.
+func goesWith(claim *corev1.PersistentVolumeClaim, p *corev1.Pod) bool {
+	return slices.ContainsFunc(claim.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == podKind && o.UID == p.UID })
+}
+
+// madeAnew reads a volume that goes with its pod, which runs. Where the pod is next, a new
+// volume is made, so the zone of this one says nothing. If its class makes no volumes, the
+// next one is most likely where this one is.
+func (s *shaper) madeAnew(id string, claim *corev1.PersistentVolumeClaim, n volumeNeed, l Lookups) ([]label.Requirements, string, error) {
+	name := claim.Spec.StorageClassName
+	if n.template != nil {
+		name = n.template.StorageClassName
+	}
+	places, driver, err := s.claimed(id, claim, n, l)
+	if class, found := l.classOf(name); found && class.Provisioner != noProvisioner {
+		places, err = allowed(class)
+		driver = cmp.Or(driver, driverName(class.Provisioner))
+	}
+	return places, driver, err
+}
+
+// claimed reads a claim that exists.
+func (s *shaper) claimed(id string, claim *corev1.PersistentVolumeClaim, n volumeNeed, l Lookups) ([]label.Requirements, string, error) {
 	switch {
 	case claim.DeletionTimestamp != nil:
 		return nil, "", fmt.Errorf("%s is being deleted: delete the pods that hold it", id)
@@ -145,26 +188,30 @@ func (s *shaper) volume(n volumeNeed, l Lookups) ([]label.Requirements, string, 
 	return places, driver, err
 }
 
+// classOf finds the storage class that a claim of a template gets, which is the default
+// class if it names none.
+func (l Lookups) classOf(name *string) (*storagev1.StorageClass, bool) {
+	switch {
+	case l.StorageClass == nil, name != nil && *name == "":
+		return nil, false
+	case name == nil:
+		return l.StorageClass("")
+	}
+	return l.StorageClass(*name)
+}
+
 // unbound reads a claim that has no volume yet by its storage class. A future
 // claim that names no class will get the default class.
 func (s *shaper) unbound(id string, name *string, future bool, l Lookups) ([]label.Requirements, string, error) {
 	if name == nil && !future || name != nil && *name == "" {
 		return nil, "", fmt.Errorf("%s is unbound and has no storage class: bind it to a volume", id)
 	}
-	wanted := ""
-	if name != nil {
-		wanted = *name
-	}
-	var class *storagev1.StorageClass
-	var found bool
-	if l.StorageClass != nil {
-		class, found = l.StorageClass(wanted)
-	}
+	class, found := l.classOf(name)
 	switch {
-	case !found && wanted == "":
+	case !found && name == nil:
 		return nil, "", fmt.Errorf("%s: the cluster has no default storage class: name one", id)
 	case !found:
-		return nil, "", fmt.Errorf("%s: storage class %s does not exist: create it", id, wanted)
+		return nil, "", fmt.Errorf("%s: storage class %s does not exist: create it", id, *name)
 	case class.VolumeBindingMode == nil || *class.VolumeBindingMode != storagev1.VolumeBindingWaitForFirstConsumer:
 		return nil, "", fmt.Errorf("%s is unbound, and storage class %s binds immediately: find out why its volume is not made", id, class.Name)
 	case class.Provisioner == noProvisioner:
@@ -175,23 +222,35 @@ func (s *shaper) unbound(id string, name *string, future bool, l Lookups) ([]lab
 }
 
 // allowed reads a class's allowedTopologies. A node must meet any one of the
-// terms.
+// terms. As in the kube-scheduler, no node meets an empty term or one that cannot be read.
 func allowed(class *storagev1.StorageClass) ([]label.Requirements, error) {
 	var out []label.Requirements
+	fault := fmt.Errorf("storage class %s has only empty allowedTopologies, which select no node", class.Name)
 	for _, term := range class.AllowedTopologies {
-		var reqs []label.Requirement
-		for _, e := range term.MatchLabelExpressions {
-			r, err := requirement(placeKey(e.Key), string(label.In), e.Values)
-			if err != nil {
-				return nil, fmt.Errorf("storage class %s allowedTopologies: %w", class.Name, err)
-			}
-			reqs = append(reqs, r)
-		}
-		if len(reqs) > 0 {
-			out = append(out, label.All(reqs...))
+		reqs, err := topologyTerm(term)
+		switch {
+		case err != nil:
+			fault = fmt.Errorf("storage class %s allowedTopologies: %w", class.Name, err)
+		case len(reqs) > 0:
+			out = append(out, reqs)
 		}
 	}
+	if len(out) == 0 && len(class.AllowedTopologies) > 0 {
+		return nil, fault
+	}
 	return out, nil
+}
+
+func topologyTerm(term corev1.TopologySelectorTerm) (label.Requirements, error) {
+	var reqs []label.Requirement
+	for _, e := range term.MatchLabelExpressions {
+		r, err := requirement(e.Key, string(label.In), e.Values)
+		if err != nil {
+			return nil, err
+		}
+		reqs = append(reqs, r)
+	}
+	return label.All(reqs...), nil
 }
 
 // bound reads a claim by its volume.
@@ -222,11 +281,15 @@ func (s *shaper) bound(id, name string, l Lookups) ([]label.Requirements, string
 	// waiting pod is tied to the node of such a volume.
 	leaves := s.pod.Spec.NodeName != "" && (volume.Spec.Local != nil || volume.Spec.HostPath != nil)
 	var places []label.Requirements
+	fault := fmt.Errorf("%s: persistent volume %s has only empty nodeAffinity terms, which select no node", id, name)
 	for _, term := range volume.Spec.NodeAffinity.Required.NodeSelectorTerms {
-		reqs, ok, err := nodeTerm(placeTerm(term, leaves))
+		if leaves {
+			term = withoutHost(term)
+		}
+		reqs, ok, err := nodeTerm(term)
 		switch {
-		case err != nil:
-			return nil, "", fmt.Errorf("%s: persistent volume %s nodeAffinity: %w", id, name, err)
+		case err != nil: // no node meets it, and one may meet another
+			fault = fmt.Errorf("%s: persistent volume %s nodeAffinity: %w", id, name, err)
 		case ok:
 			places = append(places, reqs.And(zones))
 		case leaves:
@@ -234,28 +297,20 @@ func (s *shaper) bound(id, name string, l Lookups) ([]label.Requirements, string
 		}
 	}
 	if len(places) == 0 {
-		return nil, "", fmt.Errorf("%s: persistent volume %s has only empty nodeAffinity terms, which select no node", id, name)
+		return nil, "", fault
 	}
 	return places, driver, nil
 }
 
-// placeTerm rewrites a volume's term with label keys that new nodes have, too.
-func placeTerm(term corev1.NodeSelectorTerm, withoutHost bool) corev1.NodeSelectorTerm {
+// withoutHost returns the term without what names a single node.
+func withoutHost(term corev1.NodeSelectorTerm) corev1.NodeSelectorTerm {
 	out := corev1.NodeSelectorTerm{MatchFields: term.MatchFields}
 	for _, e := range term.MatchExpressions {
-		e.Key = placeKey(e.Key)
-		if !withoutHost || e.Key != label.Hostname {
+		if e.Key != label.Hostname {
 			out.MatchExpressions = append(out.MatchExpressions, e)
 		}
 	}
 	return out
-}
-
-func placeKey(key string) string {
-	if key == ebsZone {
-		return label.Zone
-	}
-	return key
 }
 
 // zoneLabels reads the labels that say where a volume is if it is older than

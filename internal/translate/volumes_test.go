@@ -217,3 +217,113 @@ func TestNode_HasItsNameAsALabelAndSlotsToAttachVolumes(t *testing.T) {
 		t.Errorf("slots are written as resources of the API: %v", list)
 	}
 }
+
+// mine says that the claim goes with the pod that word makes.
+func mine(controls bool) func(*corev1.PersistentVolumeClaim) {
+	return ownedBy(metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: "web", UID: "u", Controller: &controls})
+}
+
+func ownedBy(ref metav1.OwnerReference) func(*corev1.PersistentVolumeClaim) {
+	return func(c *corev1.PersistentVolumeClaim) { c.OwnerReferences = append(c.OwnerReferences, ref) }
+}
+
+// with is the storage of a cluster that has these claims, too.
+func with(claims ...*corev1.PersistentVolumeClaim) translate.Lookups {
+	l := storage()
+	others := l.VolumeClaim
+	l.VolumeClaim = func(namespace, name string) (*corev1.PersistentVolumeClaim, bool) {
+		if c, there := byName(claims, name); there {
+			return c, true
+		}
+		return others(namespace, name)
+	}
+	return l
+}
+
+func TestVolumes_OneThatGoesWithItsPodTiesTheRunningPodToNoPlace(t *testing.T) {
+	fast, zoned, now, manual, gone, none := "fast", "zoned", "now", "manual", "gone", ""
+	bound := claim("web-scratch", func(c *corev1.PersistentVolumeClaim) { mine(true)(c); boundTo("pv-a")(c); ofClass("fast")(c) })
+	for name, tc := range map[string]struct {
+		volume corev1.Volume
+		claim  *corev1.PersistentVolumeClaim
+		want   string
+		slots  int64
+	}{
+		"ephemeral":                          {ephemeral("scratch", &fast), bound, "[]", 1},
+		"ephemeral, in some zones":           {ephemeral("scratch", &zoned), bound, "[[topology.kubernetes.io/zone In [a] topology.kubernetes.io/zone In [b]]]", 1},
+		"ephemeral, of the default class":    {ephemeral("scratch", nil), bound, "[[topology.kubernetes.io/zone In [a] topology.kubernetes.io/zone In [b]]]", 1},
+		"ephemeral, bound before the pod is": {ephemeral("scratch", &now), bound, "[]", 1},
+		"ephemeral, of a class that is gone": {ephemeral("scratch", &gone), bound, "[[topology.kubernetes.io/zone In [a]]]", 1},
+		"ephemeral, of a class without any":  {ephemeral("scratch", &manual), bound, "[[topology.kubernetes.io/zone In [a]]]", 1},
+		"ephemeral, bound by hand":           {ephemeral("scratch", &none), bound, "[[topology.kubernetes.io/zone In [a]]]", 1},
+		"a claim that its pod owns":          {claimed("web-scratch"), claim("web-scratch", func(c *corev1.PersistentVolumeClaim) { mine(false)(c); boundTo("pv-a")(c); ofClass("fast")(c) }), "[]", 1},
+		"a claim that outlives the pod":      {claimed("data-web-0"), bound, "[[topology.kubernetes.io/zone In [a]]]", 1},
+		"a claim that another pod owns": {claimed("web-scratch"), claim("web-scratch", func(c *corev1.PersistentVolumeClaim) {
+			ownedBy(metav1.OwnerReference{Kind: "Pod", Name: "x", UID: "x"})(c)
+			boundTo("pv-a")(c)
+		}), "[[topology.kubernetes.io/zone In [a]]]", 1},
+		"of the driver of the node's secrets": {corev1.Volume{Name: "s", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: ebs}}}, bound, "[]", 0},
+	} {
+		got := word(t, with(tc.claim), func(p *corev1.Pod) { p.Spec.NodeName, p.Spec.Volumes = "n", []corev1.Volume{tc.volume} }).Shape
+		if fmt.Sprint(got.Volumes) != tc.want || got.Requests.Get(cluster.AttachSlots(ebs)) != tc.slots || len(got.Unsupported) > 0 {
+			t.Errorf("%s: %v, %s, %q; want %s, %d slots", name, got.Volumes, got.Requests, got.Unsupported, tc.want, tc.slots)
+		}
+	}
+}
+
+func claimed(name string) corev1.Volume {
+	return corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name}}}
+}
+
+func TestVolumes_OneOfThePodBeforeDoesNotHoldUpTheNextOne(t *testing.T) {
+	fast, yes := "fast", true
+	for name, change := range map[string]func(*corev1.PersistentVolumeClaim){
+		"of the pod of the same name before": ownedBy(metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: "web", UID: "before", Controller: &yes}),
+		"being deleted":                      func(c *corev1.PersistentVolumeClaim) { mine(true)(c); c.DeletionTimestamp = &metav1.Time{} },
+	} {
+		c := claim("web-scratch", func(c *corev1.PersistentVolumeClaim) { change(c); boundTo("pv-a")(c) })
+		got := word(t, with(c), func(p *corev1.Pod) { p.Spec.Volumes = []corev1.Volume{ephemeral("scratch", &fast)} }).Shape
+		if len(got.Volumes)+len(got.Unsupported) > 0 {
+			t.Errorf("%s: %v, %q", name, got.Volumes, got.Unsupported)
+		}
+	}
+	// The pod waits for the volume that was made for itself.
+	c := claim("web-scratch", func(c *corev1.PersistentVolumeClaim) { mine(true)(c); boundTo("pv-a")(c) })
+	got := word(t, with(c), func(p *corev1.Pod) { p.Spec.Volumes = []corev1.Volume{ephemeral("scratch", &fast)} }).Shape
+	if want := "[[topology.kubernetes.io/zone In [a]]]"; fmt.Sprint(got.Volumes) != want {
+		t.Errorf("its own: %v, %q, want %s", got.Volumes, got.Unsupported, want)
+	}
+}
+
+func TestVolumes_ATermThatCannotBeReadDoesNotMatterWhereAnotherOneIsMet(t *testing.T) {
+	bad := corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "cpus", Operator: corev1.NodeSelectorOpGt, Values: []string{"four"}}}}
+	csi := corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: ebs}}
+	l := with(claim("either", boundTo("pv-bad")), claim("neither", boundTo("pv-worse")), claim("late-either", ofClass("either")), claim("late-neither", ofClass("neither")))
+	volumes, classes := l.Volume, l.StorageClass
+	made := []*corev1.PersistentVolume{volume("pv-bad", csi, bad, in(label.Zone, "a")), volume("pv-worse", csi, bad)}
+	either, neither := class("either", ebs, storagev1.VolumeBindingWaitForFirstConsumer, "a"), class("neither", ebs, storagev1.VolumeBindingWaitForFirstConsumer)
+	worse := corev1.TopologySelectorTerm{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: label.Zone}}}
+	either.AllowedTopologies = append(either.AllowedTopologies, worse, corev1.TopologySelectorTerm{})
+	neither.AllowedTopologies = []corev1.TopologySelectorTerm{worse}
+	l.Volume = func(name string) (*corev1.PersistentVolume, bool) {
+		if v, there := byName(made, name); there {
+			return v, true
+		}
+		return volumes(name)
+	}
+	l.StorageClass = func(name string) (*storagev1.StorageClass, bool) {
+		if c, there := byName([]*storagev1.StorageClass{either, neither}, name); there {
+			return c, true
+		}
+		return classes(name)
+	}
+	for name, refused := range map[string]int{"either": 0, "neither": 1, "late-either": 0, "late-neither": 1} {
+		got := word(t, l, withClaims(name)).Shape
+		if len(got.Unsupported) != refused {
+			t.Errorf("%s: unsupported %q", name, got.Unsupported)
+		}
+		if want := "[[topology.kubernetes.io/zone In [a]]]"; refused == 0 && fmt.Sprint(got.Volumes) != want {
+			t.Errorf("%s: %v, want %s", name, got.Volumes, want)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -81,6 +82,20 @@ func ReplicaSet(r *appsv1.ReplicaSet, pods Pods, l Lookups) (cluster.Workload, b
 // desiredReplicas is the annotation by which the Deployment controller writes the replicas
 // of a Deployment on its ReplicaSets that want pods.
 const desiredReplicas = "deployment.kubernetes.io/desired-replicas"
+
+// revision is the annotation by which the Deployment controller numbers its ReplicaSets.
+const revision = "deployment.kubernetes.io/revision"
+
+// ControllerSince returns when the controller was created, or the Deployment of a
+// ReplicaSet; zero if nobody knows, as a rollout has made the ReplicaSet.
+func ControllerSince(controller metav1.Object) time.Time {
+	if r, is := controller.(*appsv1.ReplicaSet); is {
+		if n, numbered := r.Annotations[revision]; replicas(r.Spec.Replicas) == 0 || numbered && n != "1" {
+			return time.Time{}
+		}
+	}
+	return controller.GetCreationTimestamp().Time
+}
 
 // DeclaredBy returns how many replicas the owner of the ReplicaSets declares, such as their
 // Deployment. In a rollout that is less than the ReplicaSets want together where pods

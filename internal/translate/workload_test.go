@@ -323,3 +323,29 @@ func TestDeclaredBy_IsWhatTheDeploymentWantsWhateverItsReplicaSetsDoInARollout(t
 		}
 	}
 }
+
+func TestControllerSince_IsKnownUnlessARolloutMadeTheReplicaSet(t *testing.T) {
+	since := metav1.NewTime(time.Unix(100, 0))
+	none := int32(0)
+	set := func(number string, replicas *int32) *appsv1.ReplicaSet {
+		r := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: since}, Spec: appsv1.ReplicaSetSpec{Replicas: replicas}}
+		if number != "" {
+			r.Annotations = map[string]string{"deployment.kubernetes.io/revision": number}
+		}
+		return r
+	}
+	for name, c := range map[string]struct {
+		controller metav1.Object
+		known      bool
+	}{
+		"a StatefulSet":                     {&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: since}}, true},
+		"a ReplicaSet without a Deployment": {set("", nil), true},
+		"the first of a Deployment":         {set("1", nil), true},
+		"the second of a Deployment":        {set("2", nil), false},
+		"one of which nothing is kept":      {set("", &none), false},
+	} {
+		if got := translate.ControllerSince(c.controller); got.IsZero() == c.known || c.known && !got.Equal(since.Time) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}

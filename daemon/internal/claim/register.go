@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +13,7 @@ import (
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
@@ -202,7 +202,7 @@ func notInitialized(claim *v1.NodeClaim, node *corev1.Node) (reason, message str
 		}
 	}
 	for _, t := range node.Spec.Taints {
-		if ephemeral(t) {
+		if (cluster.Taint{Key: t.Key}).Ephemeral() {
 			return v1.ReasonKnownEphemeralTaintsExist, "KnownEphemeralTaint " + t.ToString() + " still exists"
 		}
 	}
@@ -212,14 +212,4 @@ func notInitialized(claim *v1.NodeClaim, node *corev1.Node) (reason, message str
 		}
 	}
 	return "", ""
-}
-
-// ephemeral reports whether the taint is one that a starting node has and loses by
-// itself. Karpenter waits for the same taints.
-func ephemeral(t corev1.Taint) bool {
-	switch t.Key {
-	case corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, "node.cloudprovider.kubernetes.io/uninitialized", v1.TaintUnregistered:
-		return true
-	}
-	return strings.HasPrefix(t.Key, "readiness.k8s.io/")
 }

@@ -57,7 +57,8 @@ func (m *Marker) mark(ctx context.Context, claim *v1.NodeClaim, e Event) error {
 		m.Logger.Info("EC2 recommends to replace the instance (rebalance recommendation); the daemon waits for an interruption notice", "nodeclaim", claim.Name, "instance", e.InstanceID)
 		return nil
 	}
-	if _, known := claim.Annotations[v1.AnnotationInterruption]; known || claim.DeletionTimestamp != nil {
+	// A mark that cannot be read is somebody else's, and is overwritten.
+	if known, err := translate.InterruptionOf(claim); err == nil && known != nil || claim.DeletionTimestamp != nil {
 		return nil
 	}
 	notice := cluster.Interruption{Reason: string(e.Kind), Noticed: m.Now(), Deadline: e.Deadline}

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
 // api has one NodeClaim, and records the patches.
@@ -58,12 +60,16 @@ func TestMarker_WritesAnInterruptionOnceAndOntoItsOwnClaim(t *testing.T) {
 		event Event
 		marks bool
 	}{
-		"warned":        {func(*v1.NodeClaim) {}, warning, true},
-		"no deadline":   {func(*v1.NodeClaim) {}, Event{Kind: SpotInterrupted, InstanceID: "i-1"}, true},
-		"not ours":      {func(*v1.NodeClaim) {}, Event{Kind: SpotInterrupted, InstanceID: "i-2"}, false},
-		"rebalance":     {func(*v1.NodeClaim) {}, Event{Kind: RebalanceRecommendation, InstanceID: "i-1"}, false},
-		"known already": {func(c *v1.NodeClaim) { c.Annotations = map[string]string{v1.AnnotationInterruption: "x"} }, warning, false},
-		"going already": {func(c *v1.NodeClaim) { c.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }, warning, false},
+		"warned":      {func(*v1.NodeClaim) {}, warning, true},
+		"no deadline": {func(*v1.NodeClaim) {}, Event{Kind: SpotInterrupted, InstanceID: "i-1"}, true},
+		"not ours":    {func(*v1.NodeClaim) {}, Event{Kind: SpotInterrupted, InstanceID: "i-2"}, false},
+		"rebalance":   {func(*v1.NodeClaim) {}, Event{Kind: RebalanceRecommendation, InstanceID: "i-1"}, false},
+		"known already": {func(c *v1.NodeClaim) {
+			mark := translate.FormatInterruption(cluster.Interruption{Reason: "spot_interrupted", Noticed: time.Unix(1000, 0), Deadline: time.Unix(1120, 0)})
+			c.Annotations = map[string]string{v1.AnnotationInterruption: mark}
+		}, warning, false},
+		"a mark that cannot be read": {func(c *v1.NodeClaim) { c.Annotations = map[string]string{v1.AnnotationInterruption: "x"} }, warning, true},
+		"going already":              {func(c *v1.NodeClaim) { c.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }, warning, false},
 	} {
 		a := claimed(tt.claim)
 		if err := a.handle(tt.event); err != nil {

@@ -2,6 +2,7 @@ package world
 
 import (
 	"slices"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -247,13 +248,31 @@ func (w *World) tie(object metav1.Object, r ref, old types.UID) {
 	case *storagev1.StorageClass, *schedulingv1.PriorityClass:
 		w.translations.touch(ref{r.kind, ""})
 	case *appsv1.DaemonSet, *appsv1.ReplicaSet, *appsv1.StatefulSet, *batchv1.Job:
-		delete(w.objects.controllers, old)
+		if old != o.GetUID() {
+			delete(w.objects.controllers, old)
+			w.setOwnedSince(old, time.Time{})
+		}
 		w.objects.controllers[o.GetUID()] = r
+		w.setOwnedSince(o.GetUID(), translate.ControllerSince(o))
 		if set, is := o.(*appsv1.ReplicaSet); is {
 			w.indexSet(r.name, set)
 		}
 	case *policyv1.PodDisruptionBudget:
 		delete(w.budgets, o.Namespace)
+	}
+}
+
+// setOwnedSince notes when the controller was created; zero for nobody knows. Its pods are
+// read anew only where that is news: controllers change often.
+func (w *World) setOwnedSince(controller types.UID, since time.Time) {
+	if w.ownedSince[controller].Equal(since) {
+		return
+	}
+	if w.ownedSince[controller] = since; since.IsZero() {
+		delete(w.ownedSince, controller)
+	}
+	for name := range w.podsOwned[controller] {
+		w.translations.touch(ref{podKind, name})
 	}
 }
 
@@ -294,6 +313,7 @@ func (w *World) take(object metav1.Object) concern {
 		w.translations.touch(ref{p.ref.kind, ""})
 	case daemonSetKind, replicaSetKind, statefulSetKind, jobKind:
 		delete(w.objects.controllers, object.GetUID())
+		w.setOwnedSince(object.GetUID(), time.Time{})
 		if p.ref.kind == replicaSetKind {
 			w.indexSet(p.ref.name, nil)
 		}

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -207,7 +208,9 @@ func (w *World) readClaim(r ref) (cluster.Claim, bool) {
 		w.translations.faults[r] = err
 		return cluster.Claim{}, false
 	}
-	if _, err := translate.MoveOf(c); err != nil {
+	_, move := translate.MoveOf(c)
+	_, interruption := translate.InterruptionOf(c)
+	if err := errors.Join(move, interruption); err != nil {
 		w.translations.faults[r] = err
 	}
 	if p := w.objects.pools[x.Pool]; live(p) {

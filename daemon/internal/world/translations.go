@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +12,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
@@ -151,7 +153,7 @@ func (w *World) lookups() translate.Lookups {
 			w.translations.use(ref{serviceKind, namespace})
 			return slices.Collect(maps.Values(w.objects.services[namespace]))
 		},
-		Selector: w.selectorOf,
+		Selector: w.selectorOf, ControllerSince: func(owner types.UID) time.Time { return w.ownedSince[owner] },
 	}
 }
 

@@ -37,12 +37,14 @@ type World struct {
 	podsOwned map[types.UID]map[string]*corev1.Pod        // controller -> pod key
 	setsOwned map[types.UID]map[string]*appsv1.ReplicaSet // Deployment -> ReplicaSet key
 	setOwner  map[string]types.UID                        // ReplicaSet key -> Deployment
-	claimOf   map[string]string                           // instance id -> claim name
-	nodeOf    map[string]string                           // provider id -> node name
-	seen      map[types.UID]time.Time                     // when the daemon first saw that the pod waits
-	budgets   map[string][]cluster.PodBudget              // by namespace, where they have been asked for
-	gone      map[types.UID]struct{}
-	goneOrder []types.UID
+	// ownedSince says when controllers of pods were created; see setOwnedSince.
+	ownedSince map[types.UID]time.Time
+	claimOf    map[string]string              // instance id -> claim name
+	nodeOf     map[string]string              // provider id -> node name
+	seen       map[types.UID]time.Time        // when the daemon first saw that the pod waits
+	budgets    map[string][]cluster.PodBudget // by namespace, where they have been asked for
+	gone       map[types.UID]struct{}
+	goneOrder  []types.UID
 
 	changed    chan struct{}
 	subscriber Subscriber
@@ -53,7 +55,7 @@ func New(facts []catalog.Fact, market catalog.Market, now func() time.Time) *Wor
 	w := &World{
 		facts: facts, market: market, now: now, objects: newObjects(), translations: newTranslations(),
 		podsOn: map[string]map[string]*corev1.Pod{}, podsOwned: map[types.UID]map[string]*corev1.Pod{},
-		setsOwned: map[types.UID]map[string]*appsv1.ReplicaSet{}, setOwner: map[string]types.UID{},
+		setsOwned: map[types.UID]map[string]*appsv1.ReplicaSet{}, setOwner: map[string]types.UID{}, ownedSince: map[types.UID]time.Time{},
 		claimOf: map[string]string{}, nodeOf: map[string]string{},
 		seen: map[types.UID]time.Time{}, gone: map[types.UID]struct{}{},
 		budgets: map[string][]cluster.PodBudget{},

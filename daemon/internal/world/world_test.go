@@ -104,14 +104,16 @@ func TestWorld_NodeBelongsToTheClaimOfItsProviderID(t *testing.T) {
 	}
 }
 
-func TestWorld_AClaimWhoseMoveCannotBeReadWorksWithoutItAndIsNamed(t *testing.T) {
-	w := newWorld()
-	c := nodeClaim("c", 1)
-	c.Annotations = map[string]string{v1.AnnotationMove: "{"}
-	w.Observe(c)
-	for range 2 {
-		if s, faults := w.Snapshot(); len(faults) != 1 || len(s.Claims()) != 1 {
-			t.Errorf("snapshot = %v, %v", s.Claims(), faults)
+func TestWorld_AClaimWithANoteThatCannotBeReadWorksWithoutItAndIsNamed(t *testing.T) {
+	for _, note := range []string{v1.AnnotationMove, v1.AnnotationInterruption} {
+		w := newWorld()
+		c := nodeClaim("c", 1)
+		c.Annotations = map[string]string{note: "{"}
+		w.Observe(c)
+		for range 2 {
+			if s, faults := w.Snapshot(); len(faults) != 1 || len(s.Claims()) != 1 {
+				t.Errorf("%s: snapshot = %v, %v", note, s.Claims(), faults)
+			}
 		}
 	}
 }
@@ -222,6 +224,35 @@ func TestWorld_ATerminatingPodReturnsWhileItsStatefulSetDeclaresIt(t *testing.T)
 		if got := s.Pods()[0].Returns; got != c.want {
 			t.Errorf("a pod that %s: returns is %t", c.what, got)
 		}
+	}
+}
+
+func TestWorld_PodsSayHowLongTheirControllerHasBeenThere(t *testing.T) {
+	yes := true
+	w := newWorld()
+	p := &corev1.Pod{ObjectMeta: meta("web-0", 1), Spec: corev1.PodSpec{NodeName: "n"}}
+	p.Namespace, p.OwnerReferences = "default", []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "web", UID: "uid-web", Controller: &yes}}
+	s := &appsv1.StatefulSet{ObjectMeta: meta("web", 1)}
+	s.Namespace, s.CreationTimestamp = "default", metav1.NewTime(time.Unix(500, 0))
+	since := func() time.Time {
+		snapshot, faults := w.Snapshot()
+		got, there := snapshot.Pod("default/web-0")
+		if len(faults) > 0 || !there {
+			t.Fatalf("faults %v, pod %v", faults, there)
+		}
+		return got.OwnedSince
+	}
+	w.Observe(p)
+	if got := since(); !got.IsZero() {
+		t.Errorf("before the controller is known: %s", got)
+	}
+	w.Observe(s)
+	if got := since(); !got.Equal(s.CreationTimestamp.Time) {
+		t.Errorf("since %s, want %s", got, s.CreationTimestamp)
+	}
+	w.remove(s)
+	if got := since(); !got.IsZero() {
+		t.Errorf("when the controller is gone: %s", got)
 	}
 }
 

@@ -112,11 +112,11 @@ func (d *Demand) preferNoSchedule() bool {
 }
 
 // gatherDisplaced adds the pods of nodes that are leaving, those included that terminate and
-// come back: their places are kept until they do. Then come those of nodes that are
-// going, then those of nodes that are only supposed to go.
+// come back: their places are kept until they do. Pods that nothing creates anew need none.
+// Then come those of nodes that are going, then those of nodes that are only supposed to go.
 func (d *Demand) gatherDisplaced() {
 	leaving := func(n *cluster.Node, c *cluster.Claim) bool { return n.Leaving(c) }
-	d.displacedFrom(leaving, func(p *cluster.Pod) bool { return p.Moves() || p.Returns })
+	d.displacedFrom(leaving, func(p *cluster.Pod) bool { return p.Moves() && !p.Lost() || p.Returns })
 	if len(d.Going) == 0 {
 		return
 	}

@@ -126,8 +126,22 @@ func (r *retirer) retireInterrupted(c cluster.Claim) {
 }
 
 // replaced says whether every pod of the node that needs another place has one on a
-// node that is open.
-func (r *retirer) replaced(node string) bool { return r.settled[node] >= len(r.movingFrom(node)) }
+// node that is open. If none needs one, those run as long as they can that nothing creates
+// anew.
+func (r *retirer) replaced(node string) bool {
+	var moving, lost int
+	if state, up := r.Snapshot.State(node); up {
+		for p := range state.Pods() {
+			switch {
+			case p.Lost():
+				lost++
+			case p.Moves():
+				moving++
+			}
+		}
+	}
+	return r.settled[node] >= moving && (moving > 0 || lost == 0)
+}
 
 // movingFrom returns the UIDs of the pods that need another place when the node goes,
 // sorted.
@@ -161,8 +175,8 @@ func (r *retirer) retireStuck(c cluster.Claim) {
 	r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)
 	node, up := r.Snapshot.Node(c.Node)
 	switch {
-	case !up || r.Usable(node, c) || r.protects(&node):
-	case r.Stuck(node, c):
+	case !up || r.room.IsUsable(&node, &c) || r.protects(&node):
+	case r.Stuck(c):
 		r.delete(c, plan.InitializationTimeout, "", r.Now.Sub(c.Created))
 	default:
 		r.WaitUntil(r.ReadyBy(c), plan.LaunchToFinish)

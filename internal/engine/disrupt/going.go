@@ -95,7 +95,7 @@ func (r *retirer) staysNow(c *cluster.Claim, why plan.DeleteReason) (stays plan.
 func (r *retirer) awaitsSuccessor(c cluster.Claim) bool {
 	return slices.ContainsFunc(r.Claims, func(x *cluster.Claim) bool {
 		node, up := r.Snapshot.Node(x.Node)
-		return !x.Initialized && !(up && r.Kept(node, *x)) &&
+		return !x.Initialized && !(up && r.room.Opens(&node, x)) &&
 			slices.ContainsFunc(r.SourcesOf(x), func(s cluster.Claim) bool { return s.Name == c.Name })
 	})
 }
@@ -146,8 +146,9 @@ func (r *retirer) mayBegin(c *cluster.Claim, why plan.DeleteReason) bool {
 // NoteEvictions remembers which kinds of pods are evicted from the node of the NodeClaim,
 // which goes for the reason.
 func NoteEvictions(v view.View, m *memory.Memory, c *cluster.Claim, why plan.DeleteReason) {
+	controllers := controllersOn(v, c.Node)
 	for g := range movingOn(v, c.Node) {
-		m.Evict(g.Kind, c.Pool, why == plan.Underutilized, v.Now)
+		m.Evict(g.Kind, c.Pool, why == plan.Underutilized, v.Now, controllers[g.Kind]...)
 	}
 }
 
@@ -158,8 +159,9 @@ func planEvictions(r *retirer, c *cluster.Claim, why plan.DeleteReason) {
 		r.staying = memory.Staying(r.Snapshot)
 	}
 	var pods []memory.EvictingPods
+	controllers := controllersOn(r.View, c.Node)
 	for g, n := range movingOn(r.View, c.Node) {
-		pods = append(pods, memory.EvictingPods{Slot: cluster.Slot{Kind: g.Kind, Count: n}, Of: r.staying(g)})
+		pods = append(pods, memory.EvictingPods{Slot: cluster.Slot{Kind: g.Kind, Count: n}, Of: r.staying(g), Controllers: controllers[g.Kind]})
 	}
 	if len(pods) > 0 {
 		r.memory.Evicting = append(slices.Clip(r.memory.Evicting), memory.Evicting{
@@ -176,6 +178,28 @@ func movingOn(v view.View, node string) iter.Seq2[*cluster.Group, int64] {
 		return func(func(*cluster.Group, int64) bool) {}
 	}
 	return state.Moving()
+}
+
+// controllersOn returns, by kind, the controllers of the pods that have to move when the node
+// goes.
+func controllersOn(v view.View, node string) map[string][]string {
+	state, up := v.Snapshot.State(node)
+	if !up {
+		return nil
+	}
+	out := map[string][]string{}
+	for p := range state.Pods() {
+		if !p.Moves() {
+			continue
+		}
+		if c := p.Controller(); c != "" {
+			g, _ := v.Snapshot.GroupOf(p.ID())
+			if !slices.Contains(out[g.Kind], c) {
+				out[g.Kind] = append(out[g.Kind], c)
+			}
+		}
+	}
+	return out
 }
 
 // restore takes back what was said about a node that stays.

@@ -2,7 +2,6 @@ package disrupt
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
@@ -65,16 +64,10 @@ func (s *shortages) count(j *Judge) {
 }
 
 // controllerOf names the controller of a pod that is one of several replicas; "" for other
-// pods. All ReplicaSets of a Deployment are one: in a rollout the new one has the pods that
-// are not ready.
+// pods.
 func controllerOf(p *cluster.Pod) string {
-	if p.Owner.UID == "" || slices.Contains([]string{"Job", "DaemonSet", "Node"}, p.Owner.Kind) {
+	if slices.Contains([]string{"Job", "DaemonSet", "Node"}, p.Owner.Kind) {
 		return ""
 	}
-	if hash, has := p.Labels.Get("pod-template-hash"); has && p.Owner.Kind == "ReplicaSet" {
-		if name, is := strings.CutSuffix(p.Owner.Name, "-"+hash); is {
-			return p.Namespace + "/" + name
-		}
-	}
-	return p.Owner.UID
+	return p.Controller()
 }

@@ -17,8 +17,7 @@ const SettlesFor = 10 * time.Minute
 // money.
 const StaysFor = 5 * time.Minute
 
-// Evicted says when pods of a kind were evicted. A pod that comes in place of an evicted one
-// has another name, but is of its kind.
+// Evicted says when pods of a kind were evicted.
 type Evicted struct {
 	Kind        string
 	First, Last time.Time
@@ -31,9 +30,20 @@ type Evicted struct {
 // UndoneWithin is how soon after an eviction a launch for pods of the kind undoes the move.
 const UndoneWithin = time.Minute
 
+// EvictedOf says when pods of a controller were evicted. A pod that comes in place of an
+// evicted one has another name, and another kind if the controller has got another template.
+// But it is of the same controller; see cluster.Pod.Controller.
+type EvictedOf struct {
+	Controller  string
+	First, Last time.Time
+}
+
 // Evict notes that pods of the kind are evicted now from a node of the pool, and whether
-// that is to save money.
-func (m *Memory) Evict(kind, pool string, saves bool, now time.Time) {
+// that is to save money. They are of these controllers.
+func (m *Memory) Evict(kind, pool string, saves bool, now time.Time, controllers ...string) {
+	for _, c := range controllers {
+		m.evictOf(c, now)
+	}
 	list := slices.Clone(m.Evicted)
 	i, found := m.findEvicted(kind)
 	if !found {
@@ -49,6 +59,15 @@ func (m *Memory) Evict(kind, pool string, saves bool, now time.Time) {
 	m.Evicted = list
 }
 
+// evictOf writes into a list that Next has copied.
+func (m *Memory) evictOf(controller string, now time.Time) {
+	i, found := m.findEvictedOf(controller)
+	if !found {
+		m.EvictedOf = slices.Insert(m.EvictedOf, i, EvictedOf{Controller: controller, First: now.Truncate(time.Second)})
+	}
+	m.EvictedOf[i].Last = now
+}
+
 // Evicting is a node of which a plan deletes the NodeClaim. The daemon may decline a
 // deletion, and then nobody is evicted. The next snapshot says what it did.
 type Evicting struct {
@@ -62,7 +81,8 @@ type Evicting struct {
 type EvictingPods struct {
 	cluster.Slot
 
-	Of int64 // pods of the kind in the cluster; see Staying
+	Of          int64    // pods of the kind in the cluster; see Staying
+	Controllers []string // of these pods, without pods that nothing creates anew
 }
 
 // Staying returns how many pods of each kind there are that are not being deleted, those
@@ -92,7 +112,7 @@ func (m *Memory) noteDeletions(s cluster.Snapshot) {
 			continue
 		}
 		for _, pods := range x.Pods {
-			m.Evict(pods.Kind, x.Pool, x.Saves, x.At)
+			m.Evict(pods.Kind, x.Pool, x.Saves, x.At, pods.Controllers...)
 			if !x.Saves {
 				continue
 			}
@@ -120,16 +140,32 @@ func (m *Memory) LastEvicted(kind string) time.Time {
 // comesBackWithin is how long after an eviction a controller creates the pod anew, about.
 const comesBackWithin = 30 * time.Second
 
-// Settles says until when the pod may have come in place of one that was evicted, and
-// whether that is not over. Nobody knows which pods were evicted before the memory
-// begins, so any pod from that time counts.
+// Settles says until when the pod, which is of the kind, may have come in place of one that
+// was evicted, and whether that is not over. Its controller tells; of a pod without one, its
+// kind. Nobody knows which pods were evicted before the memory begins, so any pod from that
+// time counts but those of controllers that are younger.
 func (m *Memory) Settles(kind string, p *cluster.Pod, now time.Time) (until time.Time, yes bool) {
 	until = p.Created.Add(SettlesFor)
 	if !now.Before(until) {
 		return until, false
 	}
+	if !m.EvictedUntil.IsZero() && p.Created.Before(m.EvictedUntil.Add(comesBackWithin)) && !p.OwnedSince.After(m.EvictedUntil) {
+		return until, true
+	}
+	if p.Owner != (cluster.Owner{}) {
+		if len(m.EvictedOf) == 0 {
+			return until, false
+		}
+		i, found := m.findEvictedOf(p.Controller())
+		return until, found && !p.Created.Before(m.EvictedOf[i].First)
+	}
 	i, found := m.findEvicted(kind)
-	return until, found && !p.Created.Before(m.Evicted[i].First) || !m.EvictedUntil.IsZero() && p.Created.Before(m.EvictedUntil.Add(comesBackWithin))
+	return until, found && !p.Created.Before(m.Evicted[i].First)
+}
+
+// findEvictedOf returns where the controller is in the list, or where it belongs.
+func (m *Memory) findEvictedOf(controller string) (int, bool) {
+	return slices.BinarySearchFunc(m.EvictedOf, controller, func(e EvictedOf, c string) int { return strings.Compare(e.Controller, c) })
 }
 
 // findEvicted returns where the kind is in the list, or where it belongs.
@@ -140,4 +176,9 @@ func (m *Memory) findEvicted(kind string) (int, bool) {
 // lately returns the kinds of which pods may still settle.
 func lately(list []Evicted, now time.Time) []Evicted {
 	return pick.Those(list, func(e Evicted) bool { return now.Before(e.Last.Add(SettlesFor + comesBackWithin)) })
+}
+
+// latelyOf returns the controllers of which pods may still settle.
+func latelyOf(list []EvictedOf, now time.Time) []EvictedOf {
+	return pick.Those(list, func(e EvictedOf) bool { return now.Before(e.Last.Add(SettlesFor + comesBackWithin)) })
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
 func TestSettles_WhatMayHaveComeInPlaceOfAnEvictedPodStaysForAWhile(t *testing.T) {
@@ -37,6 +38,62 @@ func TestSettles_ThePodIsCreatedInTheSecondOfTheEviction(t *testing.T) {
 	m.Evict("web", "a", true, second.Add(700*time.Millisecond))
 	if _, settles := m.Settles("web", &cluster.Pod{Created: second}, second.Add(time.Minute)); !settles {
 		t.Error("the pod may be evicted again")
+	}
+}
+
+// The controller tells, and not how a pod looks: others have pods that look alike, and a
+// rollout makes pods of one Deployment that look otherwise.
+func TestSettles_OnlyPodsOfTheControllerComeInPlaceOfItsEvictedPods(t *testing.T) {
+	at := func(minutes int) time.Time { return time.Date(2026, 1, 1, 0, minutes, 0, 0, time.UTC) }
+	owned := func(kind, name, uid, hash string) cluster.Pod {
+		p := cluster.Pod{Namespace: "default", Created: at(6), Owner: cluster.Owner{Kind: kind, Name: name, UID: uid}}
+		if hash != "" {
+			p.Labels = label.FromMap(map[string]string{"pod-template-hash": hash})
+		}
+		return p
+	}
+	web, job, db := owned("ReplicaSet", "web-5d8", "rs-1", "5d8"), owned("Job", "report-1", "job-1", ""), owned("StatefulSet", "db", "db", "")
+	var m Memory
+	for _, p := range []cluster.Pod{web, job, db} {
+		m.Evict("kind", "a", true, at(5), p.Controller())
+	}
+	elsewhere := owned("ReplicaSet", "web-5d8", "rs-3", "5d8")
+	elsewhere.Namespace = "other"
+	early := db
+	early.Created = at(4)
+	for name, c := range map[string]struct {
+		kind    string
+		pod     cluster.Pod
+		settles bool
+	}{
+		"the ReplicaSet":                    {"kind", web, true},
+		"the next one of its Deployment":    {"another kind", owned("ReplicaSet", "web-9f7", "rs-2", "9f7"), true},
+		"another Deployment":                {"kind", owned("ReplicaSet", "shop-5d8", "rs-4", "5d8"), false},
+		"one of its name elsewhere":         {"kind", elsewhere, false},
+		"a ReplicaSet without a Deployment": {"kind", owned("ReplicaSet", "web", "rs-5", ""), false},
+		"the Job":                           {"kind", job, true},
+		"the next Job of its CronJob":       {"kind", owned("Job", "report-2", "job-2", ""), false},
+		"the StatefulSet":                   {"another kind", db, true},
+		"a StatefulSet made anew":           {"kind", owned("StatefulSet", "db", "db-2", ""), false},
+		"from before the eviction":          {"kind", early, false},
+	} {
+		if _, settles := m.Settles(c.kind, &c.pod, at(10)); settles != c.settles {
+			t.Errorf("%s: %v", name, settles)
+		}
+	}
+}
+
+func TestSettles_NoPodOfAControllerThatIsYoungerThanTheEvictionsBeforeTheMemory(t *testing.T) {
+	at := func(seconds int) time.Time { return time.Unix(int64(seconds), 0) }
+	m := Memory{EvictedUntil: at(100)}
+	for since, want := range map[int]bool{0: true, 50: true, 100: true, 101: false} {
+		p := cluster.Pod{Created: at(105), Owner: cluster.Owner{Kind: "Job", UID: "j"}}
+		if since > 0 {
+			p.OwnedSince = at(since)
+		}
+		if _, settles := m.Settles("kind", &p, at(120)); settles != want {
+			t.Errorf("a controller that is there since %d: %v", since, settles)
+		}
 	}
 }
 

@@ -27,6 +27,7 @@ type Memory struct {
 	Lost        []Since      // kinds of pods that lost their place in a rearrangement, sorted: when first
 	Nominations []Nomination // for nodes that are open, sorted by class and node
 	Evicted     []Evicted    // sorted by kind
+	EvictedOf   []EvictedOf  // sorted by controller
 	Evicting    []Evicting   // nodes of which the last plan deletes the NodeClaims
 	// EvictedUntil is when pods of nodes that went may have been evicted last before this
 	// memory began; zero for never.
@@ -77,7 +78,7 @@ func (m Memory) Next(s cluster.Snapshot, now time.Time) Memory {
 	m.Asked = pick.Those(m.Asked, func(x Since) bool { c, ok := s.Claim(x.ID); return ok && !c.Deleting })
 	m.Planned = pick.Those(m.Planned, func(x Planned) bool { return s.IsUnsettled(x.Claim) })
 	m.Nominations = m.countRefusals(s, now)
-	m.Evicted = lately(m.Evicted, now)
+	m.Evicted, m.EvictedOf = lately(m.Evicted, now), latelyOf(m.EvictedOf, now)
 	m.noteDeletions(s)
 	if m.EvictedUntil.After(now) {
 		m.EvictedUntil = now

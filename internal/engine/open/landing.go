@@ -108,8 +108,8 @@ func bindings(o *opener, h *room.Host) (out []plan.Bind, others bool) {
 		g, known := o.Snapshot.GroupOf(p.ID)
 		switch {
 		case !known:
-		case o.memory.LastEvicted(g.Kind).IsZero():
-			others = true
+		case o.memory.LastEvicted(g.Kind).IsZero(), p.OtherScheduler:
+			others = true // their scheduler needs the node open
 		case !p.Volumes && !o.Policy.CannotBind && o.takes(h, p):
 			out = append(out, plan.Bind{Pod: p.ID, PodUID: p.UID, Node: h.Node.Name, NodeUID: h.Node.UID})
 		}

@@ -70,7 +70,7 @@ func Nodes(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, 
 				continue
 			}
 			for _, p := range h.Pods {
-				if p.Unschedulable && p.Nominated == "" && !o.Policy.CannotNominate && o.takes(h, p) {
+				if p.Unschedulable && p.Nominated == "" && nominates(&o, p) && o.takes(h, p) {
 					o.nominate(h.Node.Name, p)
 					o.note(h, p)
 				}
@@ -129,8 +129,8 @@ func (o *opener) releaseKept(h *room.Host, coming bool) {
 	case o.needsOthers(h) && o.Now.Before(alone):
 		o.WaitUntil(alone, plan.RulesMet)
 		return
-	case len(h.Pods) == 0 && h.Declared == 0 && o.replaces(h):
-		return // its pods run yet, on nodes that go once this one is ready
+	case len(h.Pods) == 0 && h.Declared == 0 && (o.replaces(h) || followsDrains(o, h)):
+		return // its pods run yet, on nodes that go once this one is ready, or that drain
 	case o.Now.Before(landed):
 		o.WaitUntil(landed, plan.PlannedPods)
 		return
@@ -167,10 +167,27 @@ func (o *opener) replaces(h *room.Host) bool {
 	})
 }
 
+// followsDrains says whether the plan puts nothing on the host but pods of nodes that are
+// deleted, and none of them is evicted yet: they run there for as long as the drain takes.
+// The first of them that goes is news.
+func followsDrains(o *opener, h *room.Host) bool {
+	return len(h.Displaced) > 0 && !slices.ContainsFunc(h.Displaced, func(p demand.PodRef) bool {
+		n, _ := o.Snapshot.Node(p.Node)
+		c, known := o.Snapshot.Claim(n.Claim)
+		return !p.Moves() || !n.Deleting && !(known && c.Deleting)
+	})
+}
+
+// nominates says whether pods like this one are nominated. Another scheduler than the
+// default one finds the node by itself, once the node is open.
+func nominates(o *opener, p demand.PodRef) bool {
+	return !o.Policy.CannotNominate && !p.OtherScheduler
+}
+
 // nominate nominates the pods for the node that are not yet.
 func (o *opener) nominate(node string, pods ...demand.PodRef) {
 	for _, p := range pods {
-		if p.Nominated != node && !o.Policy.CannotNominate {
+		if p.Nominated != node && nominates(o, p) {
 			o.actions = append(o.actions, plan.Nominate{Pod: p.ID, PodUID: p.UID, Node: node})
 		}
 	}

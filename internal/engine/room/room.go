@@ -31,12 +31,13 @@ type Room struct {
 
 	known   *Known
 	ordered map[order]*open // what NodeClaims that are not launched may become
+	keptOff map[string]bool // by NodeClaim; see keepsOff
 }
 
 // New returns a Room in which no node has been looked at.
 func New(v view.View, d *demand.Demand, j *journal.Journal, known *Known) *Room {
 	return &Room{
-		View: v, Journal: j, demand: d, Slots: gatherSlots(v, j, d.Classes), Nodes: map[string]*Host{}, known: known, ordered: map[order]*open{},
+		View: v, Journal: j, demand: d, Slots: gatherSlots(v, j, d.Classes), Nodes: map[string]*Host{}, known: known, ordered: map[order]*open{}, keptOff: map[string]bool{},
 	}
 }
 
@@ -143,15 +144,15 @@ func (r *Room) outline(state *cluster.NodeState, c cluster.Claim) *Host {
 		if r.Closed(&n, &c) {
 			h.Stage, h.taints = StageKept, pick.Those(h.taints, func(t cluster.Taint) bool { return t != r.Policy.StartupTaint })
 		}
-	case r.Kept(n, c):
-		h.Stage, h.taints = StageKept, c.Taints
+	case r.Opens(&n, &c):
+		h.Stage, h.taints = StageKept, slices.Concat(c.Taints, c.Undeclared(n.Taints))
 		h.Labels[0] = &label.Layers{n.Labels, label.OfReady()}
 	default:
 		// The node is starting. Its NodeClaim says which taints and labels it
 		// will have; the node itself may not have them yet.
 		h.Stage, h.taints = stageComing, c.Taints
 		h.Labels[0] = &label.Layers{c.Labels, n.Labels, label.OfReady()}
-		if r.Late(c) || r.Stuck(n, c) {
+		if r.Late(c) || !r.IsUsable(&n, &c) && r.Stuck(c) {
 			h.Stage = stageGivenUp
 		}
 	}

@@ -194,7 +194,7 @@ func (v View) RunsPods(c cluster.Claim) bool {
 }
 
 // Usable says whether pods could run on the node if the daemon's own taint were
-// off.
+// off, and if they tolerate the taints that nobody declared.
 func (v View) Usable(n cluster.Node, c cluster.Claim) bool {
 	return v.clear(n, c) && !lacksDevices(n, c)
 }
@@ -205,12 +205,11 @@ func (v View) AwaitsDevices(n cluster.Node, c cluster.Claim) bool {
 	return v.clear(n, c) && lacksDevices(n, c) && slices.Contains(n.Taints, v.Policy.StartupTaint)
 }
 
-// clear says whether the node is ready and has no taint that its NodeClaim does not
-// explain, but for the daemon's own.
+// clear says whether the node is ready and has lost the taints of a starting node, but for
+// the daemon's own. Karpenter waits for the same taints. Others may never go: package room
+// says whether the node's pods tolerate them.
 func (v View) clear(n cluster.Node, c cluster.Claim) bool {
-	return n.Ready && c.Registered && !slices.ContainsFunc(n.Taints, func(t cluster.Taint) bool {
-		return t != v.Policy.StartupTaint && !slices.Contains(c.Taints, t) && t.Effect != cluster.PreferNoSchedule
-	})
+	return n.Ready && c.Registered && !c.Starting(n.Taints)
 }
 
 // lacksDevices says whether a device that the pods need is not reported yet.
@@ -243,11 +242,11 @@ func (v View) Late(c cluster.Claim) bool {
 	return !c.Registered && !v.Policy.CloudAway && !v.Now.Before(v.RegisteredBy(c))
 }
 
-// Stuck says whether a registered node did not become ready for its pods in time.
+// Stuck says whether a registered node that is not usable had time enough to become so.
 // The pods must not wait for such a node for ever. Time does not count while the cloud
 // is away.
-func (v View) Stuck(n cluster.Node, c cluster.Claim) bool {
-	return c.Registered && !v.Policy.CloudAway && !c.Initialized && !v.Usable(n, c) && !v.Now.Before(v.ReadyBy(c))
+func (v View) Stuck(c cluster.Claim) bool {
+	return c.Registered && !v.Policy.CloudAway && !c.Initialized && !v.Now.Before(v.ReadyBy(c))
 }
 
 // ReadyBy returns when the node of the NodeClaim should be ready for its pods.

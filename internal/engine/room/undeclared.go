@@ -1,0 +1,37 @@
+package room
+
+import (
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+)
+
+// A starting node may have taints that its NodeClaim does not know. They may stay for ever,
+// as those of user data do: then the node is up, and takes the pods that tolerate them. Or
+// an agent takes its own off in a moment, which the pool ought to name among its startup
+// taints. So a node waits for that if none of the pods that it is for tolerates the taints.
+// Another node would come up with the same.
+
+// IsUsable says whether pods could run on the node if the daemon's own taint were off: it
+// is View.Usable, and its taints do not keep all its pods off.
+func (r *Room) IsUsable(n *cluster.Node, c *cluster.Claim) bool {
+	return r.Usable(*n, *c) && !r.keepsOff(n, c)
+}
+
+// Opens says whether the node is up and only the daemon's own taint keeps its pods away.
+func (r *Room) Opens(n *cluster.Node, c *cluster.Claim) bool {
+	return r.Kept(*n, *c) && !r.keepsOff(n, c)
+}
+
+// keepsOff says whether taints that nobody declared keep off all demand that is planned on
+// the node. What it says first holds for the whole try.
+func (r *Room) keepsOff(n *cluster.Node, c *cluster.Claim) bool {
+	taints := c.Undeclared(n.Taints)
+	if len(taints) == 0 {
+		return false
+	}
+	off, known := r.keptOff[c.Name]
+	if !known {
+		off = r.demand.KeptOff(c, taints)
+		r.keptOff[c.Name] = off
+	}
+	return off
+}
