@@ -73,7 +73,7 @@ func (t *try) keepsFrom() int32 {
 func (t *try) place(a *assign.Assigner, m *offer.Market, tight bool) (*assign.Assigner, *launch.Launcher) {
 	sparing := t.of.first != nil
 	a.Demand.Evacuees().PutAside()
-	a.Meet(m)
+	assign.Meet(a, m)
 	if !sparing {
 		assign.FillPlaces(a)
 		a.FillAll(math.MinInt32)

@@ -148,7 +148,7 @@ func owed(a *Assigner) map[string]int64 {
 // a node would be launched for it.
 func Evacuate(a *Assigner, m *offer.Market) {
 	a.Demand.Evacuees().BringBack()
-	a.Meet(m)
+	Meet(a, m)
 	a.toStay = true
 	FillPlaces(a)
 	a.FillAll(math.MinInt32)

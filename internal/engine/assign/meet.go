@@ -14,7 +14,7 @@ import (
 // node. A volume, a selector, or an instance type that is sold in one zone may leave some
 // of them less choice than others. Pods that can run in none of the domains that the
 // ones before them can, do not count: they wait wherever the others go.
-func (a *Assigner) Meet(m *offer.Market) {
+func Meet(a *Assigner, m *offer.Market) {
 	var rules []int
 	var table *topology.Table
 	byRule := map[int]*demand.Class{}
@@ -34,7 +34,7 @@ func (a *Assigner) Meet(m *offer.Market) {
 		for i, rule := range meeting.Classes {
 			classes[i] = byRule[rule]
 		}
-		domains, all := a.common(m, classes, meeting.Keys)
+		domains, all := common(a, m, classes, meeting.Keys)
 		admits := func(p topology.Place) bool {
 			name, ok := topology.DomainOf(p, meeting.Keys)
 			return ok && (len(domains) == 0 || domains[name]) && (!meeting.Hosts || p.Name == "" || takesAll(p, all))
@@ -60,8 +60,8 @@ func takesAll(p topology.Place, shapes []cluster.Shape) bool {
 
 // common returns the domains in which all classes can run, and the shapes of these
 // classes. It leaves out a class that can run in none of the domains of those before.
-func (a *Assigner) common(m *offer.Market, classes []*demand.Class, keys []string) (domains map[string]bool, shapes []cluster.Shape) {
-	there := a.hostsBy(keys)
+func common(a *Assigner, m *offer.Market, classes []*demand.Class, keys []string) (domains map[string]bool, shapes []cluster.Shape) {
+	there := hostsBy(a, keys)
 	for _, c := range classes {
 		l := &c.Levels[c.Last()]
 		can := m.Domains(l, keys)
@@ -93,7 +93,7 @@ type inDomain struct {
 }
 
 // hostsBy lists the room by domain.
-func (a *Assigner) hostsBy(keys []string) map[string]*inDomain {
+func hostsBy(a *Assigner, keys []string) map[string]*inDomain {
 	out := map[string]*inDomain{}
 	of := func(p topology.Place) *inDomain {
 		name, ok := topology.DomainOf(p, keys)

@@ -45,9 +45,9 @@ func (a *Assigner) Rearranged(anew func() *Assigner, m *offer.Market) *Assigner 
 	o := anew()
 	o.packAnew(oldestLacking(a).Add(-movesFor))
 	o.Demand.Evacuees().PutAside()
-	o.Meet(m)
+	Meet(o, m)
 	o.FillAll(math.MinInt32)
-	if !o.Solver.Cut() && o.lacking(m, a, o.pieces()) < a.lacking(m, o, quantity.Resources{})/1000*worthMoving && o.homelessOthers() <= a.homelessOthers() && !strands(o, a) {
+	if !o.Solver.Cut() && o.lacking(m, a, pieces(o)) < a.lacking(m, o, quantity.Resources{})/1000*worthMoving && o.homelessOthers() <= a.homelessOthers() && !strands(o, a) {
 		o.Trace.Objects += a.Trace.Objects
 		noteMoved(o, a)
 		return o
@@ -96,7 +96,7 @@ func (a *Assigner) lacking(m *offer.Market, other *Assigner, pieces quantity.Res
 
 // pieces is what is left on all nodes on their way. A plain pod that fits none of them
 // finds room there as soon as the scheduler binds another one elsewhere.
-func (a *Assigner) pieces() (sum quantity.Resources) {
+func pieces(a *Assigner) (sum quantity.Resources) {
 	for _, h := range a.Room.Coming {
 		if h.Planned() {
 			sum = sum.Add(h.Free.Max(quantity.Resources{}))
