@@ -14,7 +14,7 @@ import (
 // together makes pods of one label that must all be in one domain of the key.
 func together(key string) func(*cluster.Pod) {
 	return func(p *cluster.Pod) {
-		p.Labels = label.FromMap(map[string]string{"app": "pair"})
+		p.Labels, p.Owner = label.FromMap(map[string]string{"app": "pair"}), cluster.Owner{Kind: "StatefulSet", Name: "pair", UID: "pair"}
 		p.Shape.PodAffinity = []cluster.PodTerm{term(key, 0, "pair")}
 	}
 }
