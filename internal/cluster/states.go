@@ -19,9 +19,9 @@ type Load struct {
 	edit      *edit
 	there     bool // false where pods or claims name a node that is not known
 	busy      int
-	evictions int64  // what evicting the pods that move costs
-	pods      []*pod // by id
-	nominated []*pod // by id; see Pod.NominatedByOthers
+	evictions int64       // what evicting the pods that move costs
+	pods      []*pod      // by id
+	nominated []*pod      // by id; see Pod.NominatedByOthers
 	daemons   []daemonUse // of the bound pods of DaemonSets, by UID of the DaemonSet
 	groups    []share
 	claims    []*Claim // that name the node, by name
