@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
@@ -49,7 +50,6 @@ func TestStep_PodsThatMustMeetGoWhereAllOfThemCanRun(t *testing.T) {
 	}{
 		"a volume":                        {label.Zone, volumeIn("b"), nil},
 		"a selector":                      {label.Zone, in(label.Zone, "b"), nil},
-		"a selector, on one host":         {label.Hostname, in(label.Zone, "b"), nil},
 		"a type that is sold in one zone": {label.Zone, in(label.InstanceType, "m5.xlarge"), func(w *world) { w.soldIn("m5.xlarge", "b") }},
 		"a size that is sold in one zone": {label.Zone, func(p *cluster.Pod) { p.Shape.Requests.MemoryBytes = 12 << 30 }, func(w *world) { w.soldIn("m5.xlarge", "b") }},
 		"a label that a pool gives": {"rack", in("rack", "r2"), func(w *world) {
@@ -76,16 +76,14 @@ func TestStep_PodsThatMustMeetGoWhereAllOfThemCanRun(t *testing.T) {
 
 // Room on a node that runs is no reason to go where the others cannot follow.
 func TestStep_PodsThatMustMeetLeaveRoomWhereTheOthersCannotFollow(t *testing.T) {
-	for _, key := range []string{label.Zone, label.Hostname} {
-		w := newWorld(t).pods("hold", 1, 300, in(label.Zone, "b")).running()
-		w.now = w.now.Add(time.Minute)
-		w.pods("free", 1, 500, together(key)).pods("tied", 1, 400, together(key), volumeIn("a"))
-		w.step()
-		w.now = w.now.Add(2 * time.Second)
-		out := w.step()
-		if l := of[plan.Launch](out); homeless(out) > 0 || len(l) != 1 || len(l[0].Pods) != 2 || !slices.Equal(l[0].Zones, []string{"a"}) {
-			t.Errorf("over %s: launches %v, %d without a place; want one node in a for both", key, l, homeless(out))
-		}
+	w := newWorld(t).pods("hold", 1, 300, in(label.Zone, "b")).running()
+	w.now = w.now.Add(time.Minute)
+	w.pods("free", 1, 500, together(label.Zone)).pods("tied", 1, 400, together(label.Zone), volumeIn("a"))
+	w.step()
+	w.now = w.now.Add(2 * time.Second)
+	out := w.step()
+	if l := of[plan.Launch](out); homeless(out) > 0 || len(l) != 1 || len(l[0].Pods) != 2 || !slices.Equal(l[0].Zones, []string{"a"}) {
+		t.Errorf("launches %v, %d without a place; want one node in a for both", l, homeless(out))
 	}
 }
 
@@ -146,6 +144,35 @@ func (w *world) soldIn(instanceType, zone string) {
 			for k := range x.Offerings {
 				x.Offerings[k].Available = x.Offerings[k].Zone == zone
 			}
+		}
+	}
+}
+
+// A pool at its limits is no place for anybody.
+func TestStep_PodsThatMustMeetDoNotWaitForAPoolAtItsLimits(t *testing.T) {
+	w := newWorld(t)
+	w.objects.Pools[0].Requirements = w.objects.Pools[0].Requirements.And(label.All(label.Is(label.Zone, "a")))
+	w.limit("cpu", 1)
+	w.pool(cluster.Pool{Name: "second", Requirements: label.All(label.Is(label.Zone, "b"))})
+	w.pods("free", 3, 500, together(label.Zone)).pods("tied", 1, 400, together(label.Zone), volumeIn("a"))
+	out := w.step()
+	if homeless(out) != 1 || launchedFor(out) != 3 {
+		t.Errorf("%d of 3 pods get nodes, %d have no place", launchedFor(out), homeless(out))
+	}
+}
+
+// A shortage passes, and what has begun elsewhere stays there.
+func TestStep_PodsThatMustMeetDoNotFleeFromAShortage(t *testing.T) {
+	w := newWorld(t)
+	var out []catalog.OfferingKey
+	for _, x := range w.objects.Classes[0].Types {
+		out = append(out, catalog.OfferingKey{CapacityType: label.OnDemand, InstanceType: x.Name, Zone: "a"})
+	}
+	w.memory = unavailable(w.memory, w.now.Add(time.Minute), out...)
+	w.pods("free", 3, 500, together(label.Zone)).pods("tied", 1, 400, together(label.Zone), volumeIn("a"))
+	for _, l := range of[plan.Launch](w.step()) {
+		if slices.Contains(l.Zones, "b") {
+			t.Errorf("%v begin in %v", l.Pods, l.Zones)
 		}
 	}
 }

@@ -54,3 +54,46 @@ func TestStep_ANodeOfAStaticPoolHasTheZonesOfMinValues(t *testing.T) {
 		t.Errorf("%+v", launches)
 	}
 }
+
+// Pods that may use two zones each, and have only one in common, do not share a node.
+func TestStep_PodsThatHaveTooFewZonesTogetherDoNotShareANode(t *testing.T) {
+	w := newWorld(t).minValues(label.Zone, 2)
+	for i := range w.objects.Classes[0].Types {
+		x := &w.objects.Classes[0].Types[i]
+		for _, o := range x.Offerings {
+			if o.Zone == "a" {
+				o.Zone = "c"
+				x.Offerings = append(x.Offerings, o)
+			}
+		}
+	}
+	zones := func(of ...string) func(*cluster.Pod) {
+		return func(p *cluster.Pod) {
+			p.Shape.NodeAffinity = []label.Requirements{require(t, label.Zone, label.In, of...)}
+		}
+	}
+	w.pods("left", 1, 100, zones("a", "b")).pods("right", 1, 100, zones("b", "c")).pods("free", 1, 100)
+	out := w.step()
+	for _, l := range of[plan.Launch](out) {
+		if len(l.Zones) < 2 {
+			t.Errorf("%v in %v", l.Pods, l.Zones)
+		}
+	}
+	if launchedFor(out) != 3 || homeless(out) > 0 {
+		t.Errorf("%d of 3 pods get nodes, %d have no place", launchedFor(out), homeless(out))
+	}
+}
+
+// That a type is sold in too few zones is no reason why another pod has no place.
+func TestStep_MinValuesOfTheZoneIsNoReasonWhereAnotherRuleIs(t *testing.T) {
+	w := newWorld(t).minValues(label.Zone, 2)
+	w.soldIn("m5.xlarge", "a")
+	w.pods("web", 2, 500, func(p *cluster.Pod) {
+		p.Labels = label.FromMap(map[string]string{"app": "web"})
+		p.Shape.PodAffinity = []cluster.PodTerm{term(label.Region, 0, "other")}
+	})
+	out := w.step()
+	if homeless(out) != 2 || strings.Contains(out.Plan.Outcomes[0].Explain(), "minValues") || !strings.Contains(out.Plan.Outcomes[0].Explain(), "affinity") {
+		t.Errorf("%s", out.Plan.Outcomes[0].Explain())
+	}
+}

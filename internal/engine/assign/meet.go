@@ -1,9 +1,10 @@
 package assign
 
 import (
+	"strings"
+
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/topology"
@@ -26,6 +27,7 @@ func Meet(a *Assigner, m *offer.Market) {
 	if table == nil {
 		return
 	}
+	there := domains{Assigner: a, market: m, by: map[string]map[string]*inDomain{}}
 	for _, meeting := range table.Meetings(rules) {
 		if len(meeting.Classes) < 2 {
 			continue
@@ -34,10 +36,13 @@ func Meet(a *Assigner, m *offer.Market) {
 		for i, rule := range meeting.Classes {
 			classes[i] = byRule[rule]
 		}
-		domains, all := common(a, m, classes, meeting.Keys)
+		common := there.common(classes, meeting.Keys)
+		if len(common) == 0 {
+			continue
+		}
 		admits := func(p topology.Place) bool {
 			name, ok := topology.DomainOf(p, meeting.Keys)
-			return ok && (len(domains) == 0 || domains[name]) && (!meeting.Hosts || p.Name == "" || takesAll(p, all))
+			return ok && common[name]
 		}
 		for _, rule := range meeting.Begin {
 			for _, level := range byRule[rule].Rules {
@@ -47,43 +52,39 @@ func Meet(a *Assigner, m *offer.Market) {
 	}
 }
 
-// takesAll says whether pods of all the shapes may run at the place, as far as its labels
-// and taints decide it.
-func takesAll(p topology.Place, shapes []cluster.Shape) bool {
-	for _, s := range shapes {
-		if !fit.Node(s, p.Labels, p.Taints) {
-			return false
-		}
-	}
-	return true
+// domains is the room by domain, for all meetings of one plan.
+type domains struct {
+	*Assigner
+	market *offer.Market
+	by     map[string]map[string]*inDomain // by keys, then by domain
 }
 
-// common returns the domains in which all classes can run, and the shapes of these
-// classes. It leaves out a class that can run in none of the domains of those before.
-func common(a *Assigner, m *offer.Market, classes []*demand.Class, keys []string) (domains map[string]bool, shapes []cluster.Shape) {
-	there := hostsBy(a, keys)
+// common returns the domains in which all classes can run. It leaves out a class that can
+// run in none of the domains of those before.
+func (d *domains) common(classes []*demand.Class, keys []string) (in map[string]bool) {
+	there := d.hostsBy(keys)
 	for _, c := range classes {
 		l := &c.Levels[c.Last()]
-		can := m.Domains(l, keys)
+		can := d.market.Domains(l, keys)
 		for name, hosts := range there {
-			if !can[name] && hosts.take(a, l) {
+			if !can[name] && hosts.take(d.Room, l) {
 				can[name] = true
 			}
 		}
 		both := can
-		if domains != nil {
+		if in != nil {
 			both = map[string]bool{}
 			for name := range can {
-				if domains[name] {
+				if in[name] {
 					both[name] = true
 				}
 			}
 		}
 		if len(both) > 0 {
-			domains, shapes = both, append(shapes, l.Shape)
+			in = both
 		}
 	}
-	return domains, shapes
+	return in
 }
 
 // inDomain is the room of one domain that exists or is on its way.
@@ -93,8 +94,14 @@ type inDomain struct {
 }
 
 // hostsBy lists the room by domain.
-func hostsBy(a *Assigner, keys []string) map[string]*inDomain {
-	out := map[string]*inDomain{}
+func (d *domains) hostsBy(keys []string) map[string]*inDomain {
+	id := strings.Join(keys, " ")
+	out, known := d.by[id]
+	if known {
+		return out
+	}
+	out = map[string]*inDomain{}
+	d.by[id] = out
 	of := func(p topology.Place) *inDomain {
 		name, ok := topology.DomainOf(p, keys)
 		if ok && out[name] == nil {
@@ -102,16 +109,16 @@ func hostsBy(a *Assigner, keys []string) map[string]*inDomain {
 		}
 		return out[name]
 	}
-	for state := range a.Snapshot.States() {
-		a.Trace.Objects++
-		if d := of(topology.Place{Labels: state.Node.Labels}); d != nil {
-			d.nodes = append(d.nodes, state)
+	for state := range d.Snapshot.States() {
+		d.Trace.Objects++
+		if x := of(topology.Place{Labels: state.Node.Labels}); x != nil {
+			x.nodes = append(x.nodes, state)
 		}
 	}
-	for _, h := range a.Room.Coming {
+	for _, h := range d.Room.Coming {
 		if len(h.Labels) > 0 {
-			if d := of(h.Place()); d != nil {
-				d.coming = append(d.coming, h)
+			if x := of(h.Place()); x != nil {
+				x.coming = append(x.coming, h)
 			}
 		}
 	}
@@ -119,7 +126,8 @@ func hostsBy(a *Assigner, keys []string) map[string]*inDomain {
 }
 
 // take says whether a pod of the level finds room in the domain.
-func (d *inDomain) take(a *Assigner, l *demand.Level) bool {
+func (d *inDomain) take(r *room.Room, l *demand.Level) bool {
+	need, levels := demand.WithoutAttach(l.Shape.Requests), []*demand.Level{l}
 	takes := func(h *room.Host) bool { return h != nil && l.Shape.Requests.Fits(h.Free) && h.Accepts(l) }
 	for _, h := range d.coming {
 		if takes(h) {
@@ -127,7 +135,10 @@ func (d *inDomain) take(a *Assigner, l *demand.Level) bool {
 		}
 	}
 	for _, state := range d.nodes {
-		if demand.WithoutAttach(l.Shape.Requests).Fits(state.Free) && takes(a.Room.Node(state)) {
+		if !need.Fits(state.Free) {
+			continue
+		}
+		if r.NodeFor(state, levels); takes(r.Nodes[state.Node.Name]) {
 			return true
 		}
 	}

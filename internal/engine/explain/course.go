@@ -119,8 +119,13 @@ func (e *explainer) refusalByRow(r plan.Refusal, c *demand.Class, pool int) plan
 	case at[hurdlesTaken] == 0:
 		r.Cause, r.Detail, r.Limit = plan.LimitReached, x.limit.Name, &x.limit
 	case e.unmet[r.Pool]:
-		if r.Cause, r.Detail = plan.MinValuesUnmet, x.alike(c); r.Detail == "" && x.limit.Name != "" {
+		r.Cause, r.Detail = plan.MinValuesUnmet, x.alike(c)
+		switch why := e.why(c, pool); {
+		case r.Detail != "":
+		case x.limit.Name != "":
 			r.Cause, r.Detail, r.Limit = plan.LimitReached, x.limit.Name, &x.limit
+		case why != "":
+			r.Cause, r.Detail = plan.Topology, why
 		}
 	default:
 		r.Cause, r.Detail = plan.Topology, e.why(c, pool)

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"cmp"
+	"maps"
 	"math/bits"
 	"slices"
 	"strings"
@@ -301,27 +302,36 @@ func (d *division) describe(p *pack.Problem, items []*item) {
 			signature[&x.where[0]] = w
 			zones := make([]uint64, len(d.rows))
 			for i, row := range d.rows {
-				zones[i] = d.varied(row, x.where[row]&d.Market.Sale[row])
+				zones[i] = x.where[row] & d.Market.Sale[row]
 			}
+			d.keepVaried(zones)
 			p.Where = append(p.Where, pack.Where{Zones: zones})
 		}
 		p.Classes = append(p.Classes, pack.Class{
 			Key: x.name, Need: d.dims.Vector(x.need()), Count: x.count / x.unit, Where: w, Roles: x.roles(roles),
 		})
 	}
+	if d.apart {
+		roles.apart(p.Classes)
+	}
 	p.Rules = roles.rules
 }
 
-// varied returns the zones, or none if a node of the row there cannot meet the pool's
-// minValues: where a rule or a volume leaves pods too few zones.
-func (d *division) varied(row int, zones uint64) uint64 {
-	r := &d.Market.Fleet.Rows[row]
-	pool := &d.Market.Fleet.Pools[r.Pool]
-	if zones == 0 || Varied(d.Policy, pool, r, zones) {
-		return zones
+// keepVaried takes out of the zones, by row of the turn, those of rows of which a node cannot
+// meet its pool's minValues: a rule or a volume leaves the pods too few zones. Where that is
+// all that there are, the minValues of the pools are unmet.
+func (d *division) keepVaried(zones []uint64) {
+	left, unmet := false, map[string]bool{}
+	for i := range zones {
+		r := d.row(i)
+		if pool := &d.Market.Fleet.Pools[r.Pool]; zones[i] != 0 && !Varied(d.Policy, pool, r, zones[i]) {
+			zones[i], unmet[pool.Name] = 0, true
+		}
+		left = left || zones[i] != 0
 	}
-	d.Unmet[pool.Name] = true
-	return 0
+	if !left {
+		maps.Copy(d.Unmet, unmet)
+	}
 }
 
 func (x *item) key() string {

@@ -22,7 +22,11 @@ func (t *turn) launch(items []*item, l *load) bool {
 		return false
 	}
 	if len(l.carried) == 0 {
-		t.wantVariety(items, l)
+		if !t.apart && len(b.Parts) > 1 && !Varied(t.Policy, pool, best, b.Zones) {
+			t.apart = true
+		} else {
+			t.wantVariety(items, l)
+		}
 		return false
 	}
 	carried, relaxed := t.withinLimits(pool, l)

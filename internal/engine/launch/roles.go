@@ -1,6 +1,9 @@
 package launch
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
@@ -38,6 +41,22 @@ func (r *roles) of(c *demand.Class) []pack.Role {
 		out = append(out, pack.Role{Rule: r.rule(h.ID, h.Max), Binds: h.Binds, Counts: h.Counted})
 	}
 	return out
+}
+
+// apart adds the roles that keep pods apart that may go to different places. of says which
+// places each class may go to, by number.
+func (r *roles) apart(classes []pack.Class) {
+	type only struct{ where int }
+	places := map[int]bool{}
+	for _, c := range classes {
+		places[c.Where] = true
+	}
+	for i := range classes {
+		c := &classes[i]
+		for _, where := range slices.Sorted(maps.Keys(places)) {
+			c.Roles = append(c.Roles, pack.Role{Rule: r.rule(only{where}, 0), Binds: where == c.Where, Counts: where != c.Where})
+		}
+	}
 }
 
 // ofPort returns the roles of a host port. Two pods with the same address and port

@@ -114,14 +114,22 @@ func (m *Market) Places(l *demand.Level) []uint64 {
 func (m *Market) Where(c *demand.Class) []uint64 { return m.Places(&c.Levels[c.Level]) }
 
 // Domains returns the topology domains, by the values of the keys, in which a pod of the
-// level fits on a new node.
+// level fits on a new node within the limits. A shortage of capacity passes, so a domain
+// that has one counts.
 func (m *Market) Domains(l *demand.Level, keys []string) map[string]bool {
 	out, where, need := map[string]bool{}, m.Places(l), demand.WithoutAttach(l.Shape.Requests)
 	ofTypes := slices.ContainsFunc(keys, m.Fleet.OfTypes)
 	seen := make([]bool, m.Fleet.Sites())
+	uses := make([]Usage, len(m.Fleet.Pools))
+	for i, p := range m.Fleet.Pools {
+		uses[i] = m.Usage(p)
+	}
 	for x := range m.Fleet.Rows {
 		r := &m.Fleet.Rows[x]
-		for zones := where[x] & m.Sale[x]; zones != 0; zones &= zones - 1 {
+		if _, over := uses[r.Pool].Refuses(r.Type.Capacity); over || m.NodesLeft(r) == 0 {
+			continue
+		}
+		for zones := where[x]; zones != 0; zones &= zones - 1 {
 			z := bits.TrailingZeros64(zones)
 			if seen[r.Site(z)] && !ofTypes || !need.Fits(r.Net) {
 				continue

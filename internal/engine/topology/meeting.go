@@ -6,11 +6,10 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
-// Meeting is classes that must all go to one domain, and of which no pod has a place
-// yet: their first pod decides for all.
+// Meeting is classes that must all go to one domain larger than a host, and of which no pod
+// has a place yet: their first pod decides for all.
 type Meeting struct {
-	Keys    []string // topology keys of the domain, hostnames aside, sorted
-	Hosts   bool     // all must go to one host
+	Keys    []string // topology keys of the domain, sorted
 	Begin   []int    // the classes whose pods may be the first
 	Classes []int    // those, and the ones that may only follow them
 }
@@ -19,36 +18,36 @@ type Meeting struct {
 // several meetings are is in none of them.
 func (t *Table) Meetings(of []int) []Meeting {
 	var out []Meeting
-	known := map[*cohort]bool{}
+	var order []*cohort
+	var follow []int // classes that may only go where others are
+	begin := map[*cohort][]int{}
 	for _, i := range of {
-		r := t.classes[i].affinity
-		if r == nil || !r.first() || known[r.cohort] {
-			continue
-		}
-		known[r.cohort] = true
-		m := Meeting{}
-		for _, y := range r.tallies {
-			if y.topology.hosts() {
-				m.Hosts = true
-			} else {
-				m.Keys = append(m.Keys, y.topology.key)
+		switch r := t.classes[i].affinity; {
+		case r == nil || r.total > 0:
+		case !r.self:
+			follow = append(follow, i)
+		case !slices.ContainsFunc(r.tallies, func(y *tally) bool { return y.topology.hosts() }):
+			if begin[r.cohort] == nil {
+				order = append(order, r.cohort)
 			}
+			begin[r.cohort] = append(begin[r.cohort], i)
+		}
+	}
+	for _, r := range order {
+		m := Meeting{Begin: begin[r]}
+		for _, y := range r.tallies {
+			m.Keys = append(m.Keys, y.topology.key)
 		}
 		slices.Sort(m.Keys)
 		m.Keys = slices.Compact(m.Keys)
-		for _, j := range of {
-			if x := t.classes[j].affinity; x != nil && x.cohort == r.cohort && x.self {
-				m.Begin = append(m.Begin, j)
-			}
-		}
-		m.Classes = t.followers(m, of)
+		m.Classes = t.followers(m, follow)
 		out = append(out, m)
 	}
 	return out
 }
 
-// followers returns the classes of the meeting, with those that may only go where they
-// are.
+// followers returns the classes of the meeting, with those of the given ones that may only
+// go where they are.
 func (t *Table) followers(m Meeting, of []int) []int {
 	out := slices.Clone(m.Begin)
 	in := map[*labelSet]bool{}
@@ -59,7 +58,7 @@ func (t *Table) followers(m Meeting, of []int) []int {
 		more = false
 		for _, i := range of {
 			r := t.classes[i].affinity
-			if slices.Contains(out, i) || r == nil || r.total > 0 || r.self || len(r.targets) == 0 || !r.within(m) ||
+			if slices.Contains(out, i) || len(r.targets) == 0 || !r.within(m) ||
 				slices.ContainsFunc(r.targets, func(k int) bool { return !in[t.classes[k].labelSet] }) {
 				continue
 			}
@@ -75,7 +74,7 @@ func (r *affinityRule) within(m Meeting) bool {
 	for _, y := range r.tallies {
 		keys[y.topology.key] = true
 	}
-	return keys[label.Hostname] || !m.Hosts && !slices.ContainsFunc(m.Keys, func(k string) bool { return !keys[k] })
+	return keys[label.Hostname] || !slices.ContainsFunc(m.Keys, func(k string) bool { return !keys[k] })
 }
 
 // MeetIn lets the class begin its meeting only in places that the function admits.
