@@ -248,37 +248,19 @@ func image(e Evidence) (string, bool) {
 }
 
 // imageFor returns the image that the class selects for the instance type, as a launch does;
-// empty if it selects others only. A class without images has not found any, which says
-// nothing about nodes.
+// empty if it selects others only. Where nobody can say whether a launch takes an image, none
+// after it is known. A class without images has not found any, which says nothing about nodes.
 func imageFor(e Evidence) (id string, known bool) {
 	labels := e.TypeLabels
 	if len(labels) == 0 { // of a type without an image, too: no plan can use it
 		labels = label.FromMap(e.Claim.Labels)
 	}
 	for _, image := range e.Class.object.Status.AMIs {
-		if fits, known := suits(image, labels, e.typed()); fits || !known {
+		if fits, known := translate.Suits(image, labels, e.typed()); fits || !known {
 			return image.ID, known
 		}
 	}
 	return "", len(e.Class.object.Status.AMIs) > 0
-}
-
-// suits says whether the image is for machines with these labels. An absent label says
-// nothing where not all labels of the instance type are known.
-func suits(image awsv1.AMI, labels label.Labels, typed bool) (fits, known bool) {
-	known = true
-	for _, r := range image.Requirements {
-		req, err := label.NewRequirement(r.Key, label.Operator(r.Operator), r.Values...)
-		if err != nil {
-			return false, false // the daemon has not written it
-		}
-		if _, there := labels.Get(req.Key()); !there && !typed {
-			known = false
-		} else if !req.MetBy(labels) {
-			return false, true
-		}
-	}
-	return known, known
 }
 
 // typed says whether a label that the instance type would have is among those known, if it

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -69,6 +70,45 @@ func TestStep_PodsWaitForAnAgentThatTakesItsTaintOff(t *testing.T) {
 	w.onNode(w.objects.Nodes[0].Name, func(n *cluster.Node) { n.Taints = []cluster.Taint{kept} })
 	if out := w.step(); len(of[plan.Release](out)) != 1 || len(of[plan.Nominate](out)) != 2 {
 		t.Errorf("when the taint is gone: %+v", out.Plan.Actions)
+	}
+}
+
+// The device plugin tolerates every taint, and its node is ready as soon as the kubelet is. If
+// the node opened for the plugin alone, it would be up with a taint that keeps its pods off.
+func TestStep_ANodeOpensForItsDevicesOnlyIfItsPodsTolerateATaintThatNobodyDeclared(t *testing.T) {
+	taint := undeclared()["of an agent"]
+	for name, c := range map[string]struct {
+		tolerations []cluster.Toleration
+		opens       int
+	}{
+		"they wait for the agent":  {nil, 0},
+		"they tolerate the taint":  {[]cluster.Toleration{{Key: taint.Key, Exists: true}}, 1},
+		"they tolerate everything": {[]cluster.Toleration{{Exists: true}}, 1},
+	} {
+		w := newWorld(t)
+		for i := range w.objects.Classes[0].Types {
+			w.objects.Classes[0].Types[i] = withGPUs(w.objects.Classes[0].Types[i], 1)
+		}
+		tainted(w.pods("gpu", 1, 900, askGPUs(1), tolerates(c.tolerations...)), taint)
+		whole := w.objects.Nodes[0].Allocatable
+		w.objects.Nodes[0].Allocatable.Extended = nil
+		out := w.step()
+		if n := len(of[plan.Release](out)); n != c.opens {
+			t.Errorf("%s: %d nodes open for their devices, want %d", name, n, c.opens)
+		}
+		w.open(out.Plan.Actions)
+		w.objects.Nodes[0].Allocatable = whole
+		out = w.step()
+		if again := of[plan.Launch](out); len(again) > 0 {
+			t.Errorf("%s: with devices, launched %+v", name, again)
+		}
+		w.open(out.Plan.Actions)
+		w.onNode(w.objects.Nodes[0].Name, func(n *cluster.Node) {
+			n.Taints = slices.DeleteFunc(n.Taints, func(x cluster.Taint) bool { return x == taint })
+		})
+		if launches, deletes := w.idle(time.Minute); len(launches)+len(deletes) > 0 || w.objects.Pods[0].Node == "" {
+			t.Errorf("%s: when the taint is gone, launched %+v, deleted %+v, the pod is on %q", name, launches, deletes, w.objects.Pods[0].Node)
+		}
 	}
 }
 

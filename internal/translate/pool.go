@@ -141,26 +141,35 @@ func Class(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market, r
 }
 
 // ImageFor returns the class's first image that runs on a node with these
-// labels. A label that is not among them counts as absent.
+// labels. A label that is not among them counts as absent. An image of which nobody can say
+// for what machines it is, is passed by.
 func ImageFor(c *awsv1.EC2NodeClass, labels label.Labels) (string, bool) {
 	for _, image := range c.Status.AMIs {
-		ok := true
-		for _, r := range image.Requirements {
-			req, err := label.NewRequirement(r.Key, label.Operator(r.Operator), r.Values...)
-			if err != nil {
-				ok = false
-				break
-			}
-			if _, unmet := label.All(req).Unmet(labels); unmet {
-				ok = false
-				break
-			}
-		}
-		if ok {
+		if fits, _ := Suits(image, labels, true); fits {
 			return image.ID, true
 		}
 	}
 	return "", false
+}
+
+// Suits says whether the image is for machines with these labels. Where they are not all the
+// labels of the machine, the absence of one says nothing. Nor does a requirement that cannot
+// be read: the daemon has not written it.
+func Suits(image awsv1.AMI, labels label.Labels, all bool) (fits, known bool) {
+	known = true
+	for _, r := range image.Requirements {
+		req, err := label.NewRequirement(r.Key, label.Operator(r.Operator), r.Values...)
+		if err != nil {
+			known = false
+			continue
+		}
+		if _, there := labels.Get(req.Key()); !there && !all {
+			known = false
+		} else if !req.MetBy(labels) {
+			return false, true
+		}
+	}
+	return known, known
 }
 
 // podVolume is the size in bytes of the volume with the files of pods: that of the mapping

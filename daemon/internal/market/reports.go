@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
@@ -48,7 +49,18 @@ type ReportRecorder interface {
 }
 
 // smallerType is what one Event is about.
-type smallerType struct{ class, instanceType, resource string }
+type smallerType struct {
+	class                  classID
+	instanceType, resource string
+}
+
+// classID tells an EC2NodeClass from one that was made before under its name.
+type classID struct {
+	name string
+	uid  types.UID
+}
+
+func idOf(c *awsv1.EC2NodeClass) classID { return classID{c.Name, c.UID} }
 
 // ReportKeeper keeps what nodes have reported, so that a daemon that starts anew launches
 // none in vain again. Begin and Sweep are for one goroutine.
@@ -107,7 +119,7 @@ func (k *ReportKeeper) restore(ctx context.Context) error {
 		return nil
 	}
 	k.World.Recall(reports)
-	k.recalled = reports
+	k.recalled = maps.Clone(reports)
 	return nil
 }
 
@@ -218,8 +230,9 @@ func (k *ReportKeeper) record(reports catalog.Reports) {
 	if k.events == nil {
 		k.events = map[smallerType]bool{}
 	}
-	count := map[string]int{}
-	for _, c := range k.World.EC2NodeClasses() {
+	classes, count := k.World.EC2NodeClasses(), map[string]int{}
+	k.forgetAllBut(classes)
+	for _, c := range classes {
 		class, _ := k.World.TypesOf(c.Name)
 		count[c.Name] = 0
 		for i := range class.Types {
@@ -229,7 +242,7 @@ func (k *ReportKeeper) record(reports catalog.Reports) {
 					continue
 				}
 				own = true
-				key := smallerType{c.Name, t.Name, s.Resource}
+				key := smallerType{idOf(c), t.Name, s.Resource}
 				if !k.events[key] {
 					k.events[key] = true
 					if reported(k.recalled, c.Name, t.Name, s) {
@@ -246,10 +259,22 @@ func (k *ReportKeeper) record(reports catalog.Reports) {
 	k.Recorder.SmallerTypesCounted(count)
 }
 
+// forgetAllBut forgets what was told of classes that are gone, also before a restart. A class
+// that is made again under the name is another object: it has no Event yet.
+func (k *ReportKeeper) forgetAllBut(classes []*awsv1.EC2NodeClass) {
+	for key := range k.events {
+		if slices.ContainsFunc(classes, func(c *awsv1.EC2NodeClass) bool { return idOf(c) == key.class }) {
+			continue
+		}
+		delete(k.events, key)
+		maps.DeleteFunc(k.recalled, func(of catalog.Origin, _ map[string]catalog.Report) bool { return of.Class == key.class.name })
+	}
+}
+
 // reported says whether the node that reported less is one of the class and instance type.
 func reported(reports catalog.Reports, class, instanceType string, s catalog.Smaller) bool {
-	for of, types := range reports {
-		if of.Class == class && types[instanceType][s.Resource].Node == s.Node {
+	for of, byType := range reports {
+		if of.Class == class && byType[instanceType][s.Resource].Node == s.Node {
 			return true
 		}
 	}

@@ -190,6 +190,44 @@ func TestReports_AreToldInOneEventAndCountedAlsoAfterARestart(t *testing.T) {
 	}
 }
 
+// An Event is of an object, and goes with it.
+func TestReports_AClassThatIsMadeAgainUnderItsNameIsToldAgain(t *testing.T) {
+	r := newReplica(t)
+	r.Begin(t.Context())
+	small := r.planned().Allocatable
+	small.MemoryBytes -= 1 << 30
+	r.report("a", small)
+	r.sweep(ReportsEvery)
+	if len(r.sent) != 1 {
+		t.Fatalf("before: %v", r.sent)
+	}
+	again := func(uid types.UID) {
+		r.class = r.class.DeepCopy()
+		r.class.UID, r.class.ResourceVersion = uid, "9"
+		r.world.Observe(r.class)
+		r.sweep(recountEvery)
+		r.sweep(recountEvery)
+	}
+	r.world.Forget(r.class)
+	r.sweep(recountEvery)
+	if len(r.events) > 0 || len(r.count) > 0 {
+		t.Errorf("of a class that is gone there are %v and %v", r.events, r.count)
+	}
+	if again("uid-2"); len(r.sent) != 2 {
+		t.Errorf("made again: %v", r.sent)
+	}
+	r.world.Forget(r.class)
+	if again("uid-3"); len(r.sent) != 3 || len(r.events) != 1 {
+		t.Errorf("made again at once: %v, %v", r.sent, r.events)
+	}
+	r.restart().Begin(t.Context())
+	r.sweep(recountEvery)
+	r.world.Forget(r.class)
+	if again("uid-4"); len(r.sent) != 1 {
+		t.Errorf("made again after a restart: %v", r.sent)
+	}
+}
+
 // The answers of AWS are in the same ConfigMap.
 func TestReports_LeaveTheAnswersOfAWSAlone(t *testing.T) {
 	region := newRegion(t)

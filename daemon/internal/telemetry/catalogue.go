@@ -1,6 +1,8 @@
 package telemetry
 
 import (
+	"maps"
+
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 
@@ -31,12 +33,18 @@ func newCatalogue() catalogue {
 	}
 }
 
-// SmallerTypesCounted sets how many instance types have less for pods than expected.
+// SmallerTypesCounted sets how many instance types have less for pods than expected. It takes
+// out the classes that are gone, and no others: a scrape meanwhile would find none.
 func (r *Recorder) SmallerTypesCounted(byClass map[string]int) {
-	r.Metrics.catalogue.smaller.Reset()
+	for class := range r.counted {
+		if _, there := byClass[class]; !there {
+			r.Metrics.catalogue.smaller.DeleteLabelValues(class)
+		}
+	}
 	for class, n := range byClass {
 		r.Metrics.catalogue.smaller.WithLabelValues(class).Set(float64(n))
 	}
+	r.counted = maps.Clone(byClass)
 }
 
 // SmallerType reports that nodes of an instance type have less for pods than expected.

@@ -39,7 +39,8 @@ type Recorder struct {
 	said  map[string]said // by object; older than repeat is dropped
 	swept time.Time
 
-	told map[string]told // by object: the last Event that says why it stays; only standings uses it
+	told    map[string]told // by object: the last Event that says why it stays; only standings uses it
+	counted map[string]int  // instance types, by EC2NodeClass; only SmallerTypesCounted uses it
 }
 
 type said struct {

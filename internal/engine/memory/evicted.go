@@ -41,9 +41,7 @@ type EvictedOf struct {
 // Evict notes that pods of the kind are evicted now from a node of the pool, and whether
 // that is to save money. They are of these controllers.
 func (m *Memory) Evict(kind, pool string, saves bool, now time.Time, controllers ...string) {
-	for _, c := range controllers {
-		m.evictOf(c, now)
-	}
+	m.evictOf(controllers, now)
 	list := slices.Clone(m.Evicted)
 	i, found := m.findEvicted(kind)
 	if !found {
@@ -59,13 +57,16 @@ func (m *Memory) Evict(kind, pool string, saves bool, now time.Time, controllers
 	m.Evicted = list
 }
 
-// evictOf writes into a list that Next has copied.
-func (m *Memory) evictOf(controller string, now time.Time) {
-	i, found := m.findEvictedOf(controller)
-	if !found {
-		m.EvictedOf = slices.Insert(m.EvictedOf, i, EvictedOf{Controller: controller, First: now.Truncate(time.Second)})
+// evictOf notes that pods of the controllers are evicted now.
+func (m *Memory) evictOf(controllers []string, now time.Time) {
+	m.EvictedOf = slices.Clone(m.EvictedOf)
+	for _, c := range controllers {
+		i, found := m.findEvictedOf(c)
+		if !found {
+			m.EvictedOf = slices.Insert(m.EvictedOf, i, EvictedOf{Controller: c, First: now.Truncate(time.Second)})
+		}
+		m.EvictedOf[i].Last = now
 	}
-	m.EvictedOf[i].Last = now
 }
 
 // Evicting is a node of which a plan deletes the NodeClaim. The daemon may decline a

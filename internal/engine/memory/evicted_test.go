@@ -1,6 +1,8 @@
 package memory
 
 import (
+	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -94,6 +96,24 @@ func TestSettles_NoPodOfAControllerThatIsYoungerThanTheEvictionsBeforeTheMemory(
 		if _, settles := m.Settles("kind", &p, at(120)); settles != want {
 			t.Errorf("a controller that is there since %d: %v", since, settles)
 		}
+	}
+}
+
+// A Memory is a value: whoever holds an older one finds it as it was.
+func TestEvict_LeavesTheMemoryBeforeAsItWas(t *testing.T) {
+	at := func(seconds int64) time.Time { return time.Unix(seconds, 0) }
+	var before Memory
+	before.Evict("web", "a", true, at(1), "web", "db")
+	was := before
+	was.Evicted, was.EvictedOf = slices.Clone(was.Evicted), slices.Clone(was.EvictedOf)
+	after := before
+	after.Evict("web", "b", true, at(2), "web", "app")
+	if !reflect.DeepEqual(before, was) {
+		t.Errorf("before: %+v, want %+v", before, was)
+	}
+	want := []EvictedOf{{"app", at(2), at(2)}, {"db", at(1), at(1)}, {"web", at(1), at(2)}}
+	if !reflect.DeepEqual(after.EvictedOf, want) {
+		t.Errorf("after: %+v, want %+v", after.EvictedOf, want)
 	}
 }
 

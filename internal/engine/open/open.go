@@ -85,7 +85,7 @@ func Nodes(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, 
 // nominated: they wait for the device.
 func (o *opener) admitDevicePlugins() {
 	for _, c := range o.Claims {
-		if n, up := o.Snapshot.Node(c.Node); up && n.TakesPods(c) && o.AwaitsDevices(n, *c) {
+		if n, up := o.Snapshot.Node(c.Node); up && n.TakesPods(c) && o.room.OpensForDevices(&n, c) {
 			o.actions = append(o.actions, plan.Release{Node: n.Name, NodeUID: n.UID, Taint: o.Policy.StartupTaint})
 		}
 	}

@@ -21,6 +21,13 @@ func (r *Room) Opens(n *cluster.Node, c *cluster.Claim) bool {
 	return r.Kept(*n, *c) && !r.keepsOff(n, c)
 }
 
+// OpensForDevices says whether the node lacks nothing but devices, and only the daemon's own
+// taint may keep away the pods that would report them. A node that its pods have to wait for
+// all the same stays closed: once open and with its devices, it would be no place for them.
+func (r *Room) OpensForDevices(n *cluster.Node, c *cluster.Claim) bool {
+	return r.AwaitsDevices(*n, *c) && !r.keepsOff(n, c)
+}
+
 // keepsOff says whether taints that nobody declared keep off all demand that is planned on
 // the node. What it says first holds for the whole try.
 func (r *Room) keepsOff(n *cluster.Node, c *cluster.Claim) bool {

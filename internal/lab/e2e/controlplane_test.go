@@ -21,9 +21,9 @@ const unattended = "bootstrap-2"
 // handMade is a taint of nodes that the tests make: other pods keep away from them.
 const handMade = "example.com/hand-made"
 
-// TestControlPlane has all that needs a control plane alone, and a stand-in kubelet, in one. Its
-// parts have nodes and pods of their own.
-func TestControlPlane(t *testing.T) {
+// TestControlPlane_RunsPodsAsAClusterDoes has all that needs a control plane alone, and a
+// stand-in kubelet, in one. Its parts have nodes and pods of their own.
+func TestControlPlane_RunsPodsAsAClusterDoes(t *testing.T) {
 	b := startBare(t, bootstrapNode, unattended)
 	startKubelet(t, b)
 	for name, part := range map[string]func(*testing.T, bare){

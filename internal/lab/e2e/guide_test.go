@@ -31,7 +31,7 @@ type fate struct{ by, because string }
 func fates() map[string]map[string]fate {
 	const (
 		takeOver, roll = "TestTakeOver_WhatKarpenterLeftGoesOn", "TestRoll_PodsOfOldNodesGetNodesOfTheDaemon"
-		logs           = "TestControlPlane reads logs with kubectl; here the log is read from its file"
+		logs           = "TestControlPlane_RunsPodsAsAClusterDoes reads logs with kubectl; here the log is read from its file"
 		terraform      = "the daemon of this test is not installed by Terraform; acceptance tests of the provider destroy it, and the state is Terraform's own"
 	)
 	const tryIt = "TestAccTryIt"

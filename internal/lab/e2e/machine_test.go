@@ -22,9 +22,9 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/controlplane"
 )
 
-// TestIdentity lets machines join only when everything is right, and asks pods who they are, in
-// one laboratory: every case has a role of its own.
-func TestIdentity(t *testing.T) {
+// TestIdentity_NobodyPassesForAnother lets machines join only when everything is right, and
+// asks pods who they are, in one laboratory: every case has a role of its own.
+func TestIdentity_NobodyPassesForAnother(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ func main() {
 
 // run tells whether all tests have passed. What go test alone says is an error.
 func run(ctx context.Context, args []string) (ok bool, err error) {
-	kept, args, err := readTook(args)
+	kept, args, err := readTook(args, os.Stderr)
 	if err != nil {
 		return false, err
 	}

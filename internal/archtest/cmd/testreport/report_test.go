@@ -203,8 +203,9 @@ func TestHands_PartsTakeAlike(t *testing.T) {
 
 func TestTook_OfOneRunIsKnownToTheNext(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "bin", "took.json")
+	var warnings bytes.Buffer
 	for i, now := range []map[test]float64{{{"p (1)", "A"}: 2, {"p (2)", "B"}: 3}, {{"p (2)", "A"}: 4}} {
-		kept, rest, err := readTook([]string{"-took=" + file, "-json", "."})
+		kept, rest, err := readTook([]string{"-took=" + file, "-json", "."}, &warnings)
 		if err != nil || !slices.Equal(rest, []string{"-json", "."}) || len(kept.seconds) != 2*i {
 			t.Errorf("run %d: %v, %q, %v", i, kept, rest, err)
 		}
@@ -212,17 +213,63 @@ func TestTook_OfOneRunIsKnownToTheNext(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if kept, _, err := readTook([]string{"-took=" + file}); err != nil || !reflect.DeepEqual(kept.seconds, map[string]float64{"p.A": 4, "p.B": 3}) {
+	if kept, _, err := readTook([]string{"-took=" + file}, &warnings); err != nil || !reflect.DeepEqual(kept.seconds, map[string]float64{"p.A": 4, "p.B": 3}) {
 		t.Errorf("kept: %v, %v", kept, err)
 	}
-	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
+	if kept, rest, err := readTook([]string{"-json"}, &warnings); err != nil || len(rest) != 1 || kept.write(map[test]float64{{"p", "A"}: 1}) != nil {
+		t.Errorf("without a file: %v, %v", kept, err)
+	}
+	if warnings.Len() > 0 {
+		t.Errorf("warned: %s", &warnings)
+	}
+}
+
+func TestTook_WhatCannotBeReadIsWarnedOfAndLearnedAnew(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "took.json")
+	for _, broken := range []string{"", "{", `{"p.A": 1`, `{"p.A": 1, "p.B": "x"}`, "[]"} {
+		if err := os.WriteFile(file, []byte(broken), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var warnings bytes.Buffer
+		kept, rest, err := readTook([]string{"-took=" + file, "-json"}, &warnings)
+		if err != nil || !slices.Equal(rest, []string{"-json"}) || len(kept.seconds) > 0 {
+			t.Fatalf("%q: %v, %q, %v", broken, kept, rest, err)
+		}
+		if text := warnings.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, file) {
+			t.Errorf("%q: want one line that names the file: %q", broken, text)
+		}
+		if err := kept.write(map[test]float64{{"p", "A"}: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if kept, _, err := readTook([]string{"-took=" + file}, &warnings); err != nil || !reflect.DeepEqual(kept.seconds, map[string]float64{"p.A": 1}) {
+			t.Errorf("%q: then %v, %v", broken, kept, err)
+		}
+	}
+}
+
+// A second name of the file has what was there before: nobody writes into that, and whoever is
+// killed leaves it.
+func TestTook_IsReplacedInOneMove(t *testing.T) {
+	dir := t.TempDir()
+	file, before := filepath.Join(dir, "took.json"), filepath.Join(dir, "before")
+	if err := (took{file: file}).write(map[test]float64{{"p", "A"}: 1}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := readTook([]string{"-took=" + file}); err == nil || !strings.Contains(err.Error(), "remove "+file) {
-		t.Errorf("a broken file: %v", err)
+	was, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if kept, rest, err := readTook([]string{"-json"}); err != nil || len(rest) != 1 || kept.write(map[test]float64{{"p", "A"}: 1}) != nil {
-		t.Errorf("without a file: %v, %v", kept, err)
+	if err := os.Link(file, before); err != nil {
+		t.Fatal(err)
+	}
+	if err := (took{file: file}).write(map[test]float64{{"p", "B"}: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if is, err := os.ReadFile(before); err != nil || !bytes.Equal(is, was) {
+		t.Errorf("written into the file itself: %q, %v", is, err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }
 

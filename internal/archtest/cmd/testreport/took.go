@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -20,8 +21,8 @@ type took struct {
 }
 
 // readTook takes -took=FILE from the beginning of the arguments. Without the file nothing is
-// known yet.
-func readTook(args []string) (took, []string, error) {
+// known yet. What cannot be read as JSON is worth no failure: it is warned of and learned anew.
+func readTook(args []string, warnings io.Writer) (took, []string, error) {
 	if len(args) == 0 || !strings.HasPrefix(args[0], "-took=") {
 		return took{}, args, nil
 	}
@@ -30,11 +31,12 @@ func readTook(args []string) (took, []string, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return k, args[1:], nil
 	}
-	if err == nil {
-		err = json.Unmarshal(raw, &k.seconds)
-	}
 	if err != nil {
-		return k, nil, fmt.Errorf("what tests took read (remove %s to begin anew): %w", k.file, err)
+		return k, nil, fmt.Errorf("what tests took read: %w", err)
+	}
+	if err := json.Unmarshal(raw, &k.seconds); err != nil {
+		fmt.Fprintf(warnings, "warning: %s cannot be read, so what tests take is learned anew: %v\n", k.file, err)
+		k.seconds = map[string]float64{}
 	}
 	return k, args[1:], nil
 }
@@ -55,12 +57,26 @@ func (k took) write(now map[test]float64) error {
 		err = os.MkdirAll(filepath.Dir(k.file), 0o750)
 	}
 	if err == nil {
-		err = os.WriteFile(k.file, append(raw, '\n'), 0o600)
+		err = replace(k.file, append(raw, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("what tests took write: %w", err)
 	}
 	return nil
+}
+
+// replace writes the file in one move: a run that is killed meanwhile leaves what was there.
+func replace(file string, content []byte) error {
+	temp, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name())
+	_, err = temp.Write(content)
+	if err := errors.Join(err, temp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temp.Name(), file)
 }
 
 // hands deals the names to n parts, that with the most seconds first, each to the part that
