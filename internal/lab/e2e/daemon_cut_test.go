@@ -31,6 +31,7 @@ import (
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/proc"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/toolchain"
 )
@@ -280,6 +281,9 @@ func (c *cutter) writeOf(r *http.Request, body []byte) write {
 
 // news says which part of the object a request changed.
 func (c *cutter) news(w write, body []byte) string {
+	if _, err := kube.ReadFinalizers(body); err == nil {
+		return "finalizers"
+	}
 	var o struct {
 		Metadata struct {
 			Annotations map[string]any `json:"annotations"`
