@@ -1,6 +1,7 @@
 package legacy
 
 import (
+	"path/filepath"
 	"reflect"
 	"slices"
 
@@ -109,7 +110,7 @@ func (c *converter) sort(sources []Source) map[format][]document {
 	of := map[format][]document{}
 	for _, d := range all {
 		f := formatOf(d, &c.report)
-		by, patch := patches[d.source]
+		by, patch := patches[filepath.Clean(d.source)]
 		if f != formatOther {
 			c.took(d.source)
 		}
