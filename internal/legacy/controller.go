@@ -15,23 +15,27 @@ import (
 // of Karpenter's chart, in a file or in an object that installs the chart, and as the environment
 // of its Deployment.
 
-// controller reads the settings of an object that is not of Karpenter, if it has some.
-func (c *converter) controller(d document) {
+// controller reads the settings of an object that is not of Karpenter, and says whether it has some.
+func (c *converter) controller(d document) bool {
+	o := c.origin(d.subject())
 	switch kind := d.text("kind"); {
 	case kind == "Deployment":
-		c.deployment(d)
+		if label, _ := at(d.body, "metadata.labels").(map[string]any); label["app.kubernetes.io/name"] == chartName || d.baseName() == chartName {
+			o.deployment(d.body)
+		}
 	case kind == "HelmRelease":
 		if chart, _ := at(d.body, "spec.chart.spec.chart").(string); path.Base(chart) == chartName || d.baseName() == chartName {
-			c.values(d, "spec.values", at(d.body, "spec.values"))
+			o.values("spec.values", at(d.body, "spec.values"), true)
 		}
 	case kind == "Application":
 		for _, source := range append([]any{at(d.body, "spec.source")}, listAt(d.body, "spec.sources")...) {
-			c.application(d, source)
+			o.application(source)
 		}
 	case kind == "" && d.text("apiVersion") == "":
-		c.values(d, "", d.body)
-		c.values(d, chartName, d.body[chartName]) // of a chart that depends on Karpenter's
+		o.values("", d.body, false)
+		o.values(chartName, d.body[chartName], false) // of a chart that depends on Karpenter's
 	}
+	return o.done()
 }
 
 // chartName is that of Karpenter's chart.
@@ -41,73 +45,82 @@ const chartName = "karpenter"
 func (d document) baseName() string { return path.Base(d.name()) }
 
 // application reads the values that Argo CD gives to the chart.
-func (c *converter) application(d document, source any) {
+func (o *origin) application(source any) {
 	object, _ := source.(map[string]any)
 	if chart, _ := object["chart"].(string); chart != chartName {
 		return
 	}
-	c.values(d, "helm.valuesObject", at(object, "helm.valuesObject"))
-	text, _ := at(object, "helm.values").(string)
-	if values, err := parse(text); err == nil && text != "" {
-		c.values(d, "helm.values", values)
-	}
-	for _, p := range listAt(object, "helm.parameters") {
-		parameter, _ := p.(map[string]any)
-		name, _ := parameter["name"].(string)
-		if known := settingAt(name); known.Variable != "" {
-			c.set(d.subject(), name, known, plain(parameter["value"]), nil)
+	if values := at(object, "helm.valuesObject"); values != nil { // Argo CD takes no notice of helm.values then
+		o.values("helm.valuesObject", values, true)
+	} else if text, _ := at(object, "helm.values").(string); text != "" {
+		if values, err := parse(text); err == nil {
+			o.values("helm.values", values, true)
 		}
 	}
+	o.values("", nested(listAt(object, "helm.parameters")), true)
 }
 
-// values reads the values of Karpenter's chart.
-func (c *converter) values(d document, base string, values any) {
+// nested makes values of parameters, whose names are paths.
+func nested(parameters []any) map[string]any {
+	root := map[string]any{}
+	for _, p := range parameters {
+		parameter, _ := p.(map[string]any)
+		name, _ := parameter["name"].(string)
+		keys := strings.SplitN(name, ".", maxDepth)
+		in := root
+		for _, key := range keys[:len(keys)-1] {
+			inner, ok := in[key].(map[string]any)
+			if !ok {
+				inner = map[string]any{}
+				in[key] = inner
+			}
+			in = inner
+		}
+		in[keys[len(keys)-1]] = parameter["value"]
+	}
+	return root
+}
+
+// values reads the values of Karpenter's chart. If it is not sure that they are, they are only with
+// a setting of Karpenter: other charts have logLevel and controller, too.
+func (o *origin) values(base string, values any, sure bool) {
 	root, _ := values.(map[string]any)
 	settings, _ := root["settings"].(map[string]any)
 	found := map[string]string{}
 	flatten(settings, "settings", found)
-	if !slices.ContainsFunc(slices.Collect(maps.Keys(found)), func(key string) bool { return settingAt(key).Variable != "" }) {
+	ours := func(key string) bool {
+		return settingAt(key).Variable != "" || slices.Contains(otherKeys(), strings.TrimPrefix(key, "settings."))
+	}
+	if !sure && !slices.ContainsFunc(slices.Collect(maps.Keys(found)), ours) {
 		return // the settings of something else
 	}
-	for _, key := range []string{"logLevel", "logOutputPaths", "logErrorOutputPaths"} {
-		if root[key] != nil {
-			found[key] = plain(root[key])
+	for _, known := range Settings() {
+		if value := at(root, known.Value); value != nil && known.Value != "" {
+			found[known.Value] = plain(value)
 		}
 	}
-	s := d.subject()
-	before := len(c.environment)
 	for _, key := range slices.Sorted(maps.Keys(found)) {
-		known := settingAt(key)
-		if known.Variable == "" {
-			c.dropped(s, join(base, key), strings.TrimPrefix(key, "settings."), found[key])
+		o.read = true
+		if known := settingAt(key); known.Variable != "" {
+			o.set(join(base, key), known, found[key])
 			continue
 		}
-		c.set(s, join(base, key), known, found[key], nil)
+		o.setOther(join(base, key), strings.TrimPrefix(key, "settings."), found[key])
 	}
-	c.variables(s, join(base, "controller.env"), listAt(root, "controller.env"))
-	if len(c.environment) > before {
-		c.forDaemon(s)
-	}
+	o.variables(join(base, "controller.env"), listAt(root, "controller.env"))
 }
 
 // deployment reads the environment of Karpenter's controller.
-func (c *converter) deployment(d document) {
-	if label, _ := at(d.body, "metadata.labels").(map[string]any); label["app.kubernetes.io/name"] != chartName && d.baseName() != chartName {
-		return
-	}
-	before := len(c.environment)
-	for i, item := range listAt(d.body, "spec.template.spec.containers") {
+func (o *origin) deployment(body map[string]any) {
+	for i, item := range listAt(body, "spec.template.spec.containers") {
 		container, _ := item.(map[string]any)
 		list, _ := container["env"].([]any)
-		c.variables(d.subject(), fmt.Sprintf("spec.template.spec.containers[%d].env", i), list)
-	}
-	if len(c.environment) > before {
-		c.forDaemon(d.subject())
+		o.variables(fmt.Sprintf("spec.template.spec.containers[%d].env", i), list)
 	}
 }
 
 // variables reads the environment of a container. What is not written out is left.
-func (c *converter) variables(s subject, field string, list []any) {
+func (o *origin) variables(field string, list []any) {
 	for _, item := range list {
 		variable, _ := item.(map[string]any)
 		name, _ := variable["name"].(string)
@@ -118,7 +131,7 @@ func (c *converter) variables(s subject, field string, list []any) {
 				of = gateOf(value, known.Gate)
 			}
 			if known.Variable == name {
-				c.set(s, fmt.Sprintf("%s[%s]", field, known.Name()), known, of, nil)
+				o.set(fmt.Sprintf("%s[%s]", field, known.Name()), known, of)
 			}
 		}
 	}
@@ -138,26 +151,27 @@ func gateOf(list, gate string) string {
 // filled karpenter-global-settings.
 func settingAt(key string) Setting {
 	for _, known := range Settings() {
-		if known.Value == key || known.Global != "" && "settings."+known.Global == key {
+		if known.Value != "" && known.Value == key || known.Global != "" && "settings."+known.Global == key {
 			return known
 		}
 	}
 	return Setting{}
 }
 
-// flatten notes the texts below a path.
+// flatten notes the texts below a path. A setting that is a map is one text.
 func flatten(values map[string]any, base string, into map[string]string) {
 	for key, value := range values {
-		if inner, ok := value.(map[string]any); ok {
-			if base+"."+key == "settings.aws.tags" {
-				text, _ := json.Marshal(inner)
-				into[base+"."+key] = string(text)
-				continue
-			}
-			flatten(inner, base+"."+key, into)
-			continue
+		path := base + "." + key
+		inner, ok := value.(map[string]any)
+		switch {
+		case ok && path == "settings."+keyTags:
+			text, _ := json.Marshal(inner)
+			into[path] = string(text)
+		case ok && settingAt(path).Variable == "":
+			flatten(inner, path, into)
+		default:
+			into[path] = plain(value)
 		}
-		into[base+"."+key] = plain(value)
 	}
 }
 

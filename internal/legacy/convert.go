@@ -1,6 +1,7 @@
 package legacy
 
 import (
+	"path/filepath"
 	"reflect"
 	"slices"
 
@@ -53,20 +54,27 @@ type converter struct {
 	// what the settings say
 	hasSettings     bool
 	settingsMeta    meta
-	environment     map[string]string
+	given           map[string]given // by variable or key
 	profile         string
 	globalTags      map[string]string
 	drift, driftOff bool
 }
 
 func newConverter(options Options) *converter {
-	return &converter{options: options, classes: map[string]*class{}, renamed: map[string]string{}, environment: map[string]string{}}
+	return &converter{options: options, classes: map[string]*class{}, renamed: map[string]string{}, given: map[string]given{}}
 }
 
 // Convert converts all objects of the sources together.
 func Convert(sources []Source, options Options) Result {
 	c := newConverter(options)
 	of := c.sort(sources)
+	for _, d := range of[formatOther] { // first: the settings decide what the other objects become
+		if c.controller(d) {
+			c.took(d.source)
+			continue
+		}
+		c.skip(d)
+	}
 	for _, kind := range []string{"ConfigMap", wire.KindMachine, wire.KindAWSNodeTemplate, wire.KindEC2NodeClass, wire.KindProvisioner, wire.KindNodePool, wire.KindNodeClaim} {
 		for _, d := range of[formatLegacy] {
 			if d.text("kind") == kind {
@@ -82,18 +90,18 @@ func Convert(sources []Source, options Options) Result {
 	c.placeKubelets()
 	for _, d := range of[formatOther] {
 		c.workload(d)
-		c.controller(d)
 	}
 	for _, d := range of[formatNotThere] {
 		c.notThere(d)
 	}
 	result := Result{Errors: c.errors, Warnings: c.warnings, classes: c.order, pools: c.pools, claims: c.claims, lacks: c.lacks, current: c.current}
 	result.Others = c.others(sources)
-	if c.hasSettings || len(c.environment) > 0 {
-		result.Environment = c.environment
+	environment := c.environment()
+	if c.hasSettings || len(environment) > 0 {
+		result.Environment = environment
 	}
 	if c.hasSettings {
-		result.config = &configMap{APIVersion: "v1", Kind: "ConfigMap", Metadata: c.settingsMeta, Data: c.environment}
+		result.config = &configMap{APIVersion: "v1", Kind: "ConfigMap", Metadata: c.settingsMeta, Data: environment}
 	}
 	return result
 }
@@ -109,13 +117,12 @@ func (c *converter) sort(sources []Source) map[format][]document {
 	of := map[format][]document{}
 	for _, d := range all {
 		f := formatOf(d, &c.report)
-		by, patch := patches[d.source]
+		by, patch := patches[filepath.Clean(d.source)]
 		if f != formatOther {
 			c.took(d.source)
 		}
 		switch {
-		case f == formatOther:
-			c.skip(d)
+		case f == formatOther: // it may be there any number of times
 		case patch:
 			c.warn(d.subject(), "", "is left out, as it is a patch in "+by, "convert the output of kustomize build")
 			f = formatBroken

@@ -182,12 +182,6 @@ func (w *hclWriter) classNamed(name string) reference {
 // settings writes what the daemon has of the settings as comments: karpenter_daemon is in the
 // user's own configuration, with attributes that no setting has.
 func (w *hclWriter) settings(body *hclwrite.Body, environment map[string]string) {
-	if len(environment) == 0 {
-		return
-	}
-	if w.begun {
-		body.AppendNewline()
-	}
 	lines := []string{"# Settings of Karpenter's controller, for karpenter_daemon."}
 	for _, known := range Settings() {
 		value, ok := environment[known.Variable]
@@ -195,6 +189,12 @@ func (w *hclWriter) settings(body *hclwrite.Body, environment map[string]string)
 			continue
 		}
 		lines = append(lines, "#   "+known.Here+" = "+strconv.Quote(value))
+	}
+	if len(lines) == 1 {
+		return
+	}
+	if w.begun {
+		body.AppendNewline()
 	}
 	body.AppendUnstructuredTokens(raw(hclsyntax.TokenComment, strings.Join(lines, "\n")+"\n"))
 }

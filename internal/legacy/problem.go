@@ -3,6 +3,7 @@ package legacy
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -42,10 +43,10 @@ func subjectOf(source, kind, name string) subject {
 type report struct {
 	warnings, errors []Problem
 	skipped          []document      // what is not of Karpenter
-	sources          map[string]bool // that have an object of Karpenter
+	sources          map[string]bool // that have an object or a setting of Karpenter
 }
 
-// took notes that a source has an object of Karpenter.
+// took notes that a source has an object or a setting of Karpenter.
 func (r *report) took(source string) {
 	if r.sources == nil {
 		r.sources = map[string]bool{}
@@ -58,6 +59,7 @@ func (r *report) skip(d document) { r.skipped = append(r.skipped, d) }
 
 // others says once for each source what of it is left out.
 func (r *report) others(sources []Source) []string {
+	slices.SortStableFunc(r.skipped, func(a, b document) int { return cmp.Compare(a.number, b.number) })
 	left := map[string][]document{}
 	for _, d := range r.skipped {
 		left[d.source] = append(left[d.source], d)

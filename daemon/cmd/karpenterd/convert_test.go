@@ -143,10 +143,13 @@ func TestConvert_TakesFoldersAsPeopleHaveThem(t *testing.T) {
 	if err != nil || strings.Count(out, "apiVersion: karpenter") != 2 {
 		t.Fatal(err, said, out)
 	}
-	for _, name := range []string{"Chart.yaml", "values.yaml", "cloudformation.yaml", "controller-trust-policy.json", "tabs.json", "templates/deployment.yaml", "empty.yaml", "main.tf", "other.yaml", "nowhere.yaml"} {
+	for _, name := range []string{"Chart.yaml", "cloudformation.yaml", "controller-trust-policy.json", "tabs.json", "templates/deployment.yaml", "empty.yaml", "main.tf", "other.yaml", "nowhere.yaml"} {
 		if strings.Count(said, "skipped: "+filepath.Join(dir, name)+" ") != 1 {
 			t.Errorf("%s is not skipped once", name)
 		}
+	}
+	if values := filepath.Join(dir, "values.yaml"); strings.Contains(said, "skipped: "+values) || !strings.Contains(said, "warning: "+values+`: document 1: the daemon has these settings`) {
+		t.Errorf("values.yaml, whose settings are read:\n%s", said)
 	}
 	if want := "warning: " + filepath.Join(dir, "overlay", "patch.yaml") + `: Provisioner "a": is left out, as it is a patch in ` + filepath.Join(dir, "overlay", "kustomization.yaml"); !strings.Contains(said, want) || strings.Contains(said, "error:") {
 		t.Error(said)

@@ -1,16 +1,20 @@
 package legacyapi_test
 
 import (
+	"bytes"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/legacyapi"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
@@ -224,6 +228,26 @@ func TestServer_WhatIsServedOtherwiseIsSaidOnce(t *testing.T) {
 	b.sync()
 	if c := b.condition("a", "Adapted"); c.Type != "" {
 		t.Errorf("condition %+v", c)
+	}
+}
+
+func TestServer_TheLogSaysWhichSettingsAreNotCarriedOut(t *testing.T) {
+	var log bytes.Buffer
+	s := legacyapi.New(legacyapi.Config{Logger: hclog.New(&hclog.LoggerOptions{Output: &log})})
+	if err := s.Settings(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "karpenter-global-settings"}, Data: map[string]string{"aws.reservedENIs": "1", "aws.clusterName": "lab"}}); err != nil {
+		t.Fatal(err)
+	}
+	if text := log.String(); strings.Count(text, "[WARN]") != 1 || !strings.Contains(text, "a setting of the APIs before v1 is not carried out: problem=") || !strings.Contains(text, "aws.reservedENIs") {
+		t.Errorf("log:\n%s", text)
+	}
+}
+
+func TestServer_TheTextOfAnEventIsBounded(t *testing.T) {
+	b := newBench(t)
+	b.provisioner("a", map[string]any{"providerRef": map[string]any{"name": strings.Repeat("x", 2*v1.MostNote)}})
+	b.sync()
+	if len(b.events) != 1 || len(strings.TrimPrefix(b.events[0], "Warning NotServed: ")) != v1.MostNote {
+		t.Errorf("events %q, want one of %d bytes", b.events, v1.MostNote)
 	}
 }
 

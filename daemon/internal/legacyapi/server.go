@@ -87,7 +87,7 @@ func (s *Server) Settings(config *corev1.ConfigMap) error {
 	}
 	for _, p := range legacy.CheckSettings(text) {
 		if s.Logger != nil {
-			s.Logger.Warn("a setting of the APIs before v1 is not read", "problem", p.String())
+			s.Logger.Warn("a setting of the APIs before v1 is not carried out", "problem", p.String())
 		}
 	}
 	s.mu.Lock()

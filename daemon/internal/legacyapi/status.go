@@ -255,9 +255,6 @@ func setMigrate(set v1.ConditionSet, read legacy.Served, now time.Time) {
 	}
 }
 
-// mostNote is how many bytes the text of an Event has at most; see package telemetry.
-const mostNote = 1024
-
 // event sends an Event about the object, and logs it.
 func (s *Server) event(o *unstructured.Unstructured, kind, reason, message string) {
 	if s.Logger != nil {
@@ -265,7 +262,7 @@ func (s *Server) event(o *unstructured.Unstructured, kind, reason, message strin
 	}
 	s.Events.Event(&corev1.ObjectReference{
 		APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
-	}, kind, reason, v1.Bounded(message, mostNote))
+	}, kind, reason, v1.Bounded(message, v1.MostNote))
 }
 
 // syncTemplate gives an AWSNodeTemplate the status that it had in v1alpha1, and conditions.

@@ -282,13 +282,9 @@ func (r *Recorder) fresh(object, text string) bool {
 	return true
 }
 
-// MostNote is how many bytes the text of an Event has at most: the API server refuses longer
-// ones in events.k8s.io/v1.
-const MostNote = 1024
-
 func (r *Recorder) event(object runtime.Object, kind, reason, text string) {
 	if r.Events != nil {
-		r.Events.Event(object, kind, reason, v1.Bounded(text, MostNote))
+		r.Events.Event(object, kind, reason, v1.Bounded(text, v1.MostNote))
 	}
 }
 

@@ -126,6 +126,10 @@ func (s ConditionSet) index(conditionType string) int {
 // as many characters, and the API server refuses a whole status for one more.
 const MostMessage = 32768
 
+// MostNote is how many bytes the text of an Event has at most: the API server refuses longer ones
+// in events.k8s.io/v1.
+const MostNote = 1024
+
 // Bounded returns the text, or as much of its beginning as the bytes hold, and that it goes on.
 func Bounded(text string, most int) string {
 	const more = "..."
