@@ -244,10 +244,10 @@ func TestServer_TheLogSaysWhichSettingsAreNotCarriedOut(t *testing.T) {
 
 func TestServer_TheTextOfAnEventIsBounded(t *testing.T) {
 	b := newBench(t)
-	b.provisioner("a", map[string]any{"providerRef": map[string]any{"name": strings.Repeat("x", 2*v1.MostNote)}})
+	b.provisioner("a", map[string]any{"providerRef": map[string]any{"name": strings.Repeat("x", 2*v1.MostMessage)}})
 	b.sync()
-	if len(b.events) != 1 || len(strings.TrimPrefix(b.events[0], "Warning NotServed: ")) != v1.MostNote {
-		t.Errorf("events %q, want one of %d bytes", b.events, v1.MostNote)
+	if len(b.events) != 1 || len(strings.TrimPrefix(b.events[0], "Warning NotServed: ")) != v1.MostMessage {
+		t.Errorf("events %q, want one of %d bytes", b.events, v1.MostMessage)
 	}
 }
 

@@ -262,7 +262,7 @@ func (s *Server) event(o *unstructured.Unstructured, kind, reason, message strin
 	}
 	s.Events.Event(&corev1.ObjectReference{
 		APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
-	}, kind, reason, v1.Bounded(message, v1.MostNote))
+	}, kind, reason, v1.Bounded(message, v1.MostMessage))
 }
 
 // syncTemplate gives an AWSNodeTemplate the status that it had in v1alpha1, and conditions.

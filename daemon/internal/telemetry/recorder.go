@@ -284,7 +284,7 @@ func (r *Recorder) fresh(object, text string) bool {
 
 func (r *Recorder) event(object runtime.Object, kind, reason, text string) {
 	if r.Events != nil {
-		r.Events.Event(object, kind, reason, v1.Bounded(text, v1.MostNote))
+		r.Events.Event(object, kind, reason, v1.Bounded(text, v1.MostMessage))
 	}
 }
 

@@ -353,7 +353,7 @@ func TestRecorder_CountsDisruptionsThatAreCarriedOutAndNotPlans(t *testing.T) {
 func TestRecorder_NoEventIsLongerThanTheAPIServerTakes(t *testing.T) {
 	d := newDesk(t)
 	d.recorder.LaunchFailed(&v1.NodeClaim{}, errors.New(strings.Repeat("long ", 1000)))
-	if got := strings.TrimPrefix(<-d.events.Events, "Warning LaunchFailed "); len(got) != v1.MostNote || !strings.HasSuffix(got, "...") {
+	if got := strings.TrimPrefix(<-d.events.Events, "Warning LaunchFailed "); len(got) != v1.MostMessage || !strings.HasSuffix(got, "...") {
 		t.Errorf("%d bytes: %.50s", len(got), got)
 	}
 }

@@ -122,13 +122,11 @@ func (s ConditionSet) index(conditionType string) int {
 	return slices.IndexFunc(*s.list, func(c Condition) bool { return c.Type == conditionType })
 }
 
-// MostMessage is how many bytes the message of a condition has at most. The definitions allow
-// as many characters, and the API server refuses a whole status for one more.
+// MostMessage is how many bytes the message of a condition has at most, and the text of an
+// Event. The definitions allow as many characters, and the API server refuses a whole status
+// for one more. Events of core/v1 have no limit of their own: a text that names each NodePool
+// of a large cluster must not end before the one that matters.
 const MostMessage = 32768
-
-// MostNote is how many bytes the text of an Event has at most: the API server refuses longer ones
-// in events.k8s.io/v1.
-const MostNote = 1024
 
 // Bounded returns the text, or as much of its beginning as the bytes hold, and that it goes on.
 func Bounded(text string, most int) string {
