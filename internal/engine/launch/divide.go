@@ -311,8 +311,8 @@ func (d *division) describe(p *pack.Problem, items []*item) {
 			Key: x.name, Need: d.dims.Vector(x.need()), Count: x.count / x.unit, Where: w, Roles: x.roles(roles),
 		})
 	}
-	if d.apart {
-		roles.apart(p.Classes)
+	if d.exclusive {
+		roles.keepOthersOff(p.Classes)
 	}
 	p.Rules = roles.rules
 }

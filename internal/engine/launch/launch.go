@@ -22,8 +22,8 @@ func (t *turn) launch(items []*item, l *load) bool {
 		return false
 	}
 	if len(l.carried) == 0 {
-		if !t.apart && len(b.Parts) > 1 && !Varied(t.Policy, pool, best, b.Zones) {
-			t.apart = true
+		if !t.exclusive && len(b.Parts) > 1 && !Varied(t.Policy, pool, best, b.Zones) {
+			t.exclusive = true
 		} else {
 			t.wantVariety(items, l)
 		}

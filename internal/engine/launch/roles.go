@@ -43,9 +43,9 @@ func (r *roles) of(c *demand.Class) []pack.Role {
 	return out
 }
 
-// apart adds the roles that keep pods apart that may go to different places. of says which
-// places each class may go to, by number.
-func (r *roles) apart(classes []pack.Class) {
+// keepOthersOff adds the roles by which pods share no node with those that may go to other
+// places.
+func (r *roles) keepOthersOff(classes []pack.Class) {
 	type only struct{ where int }
 	places := map[int]bool{}
 	for _, c := range classes {

@@ -20,10 +20,10 @@ type tier struct {
 	// needs, or that pods need which must share a node. A row is listed if too few
 	// other rows hold its content.
 	wanted map[int]quantity.Resources
-	// apart says that pods which may go to different zones do not share nodes: together
+	// exclusive says that pods which may go to different zones do not share nodes: together
 	// they had too few zones for the minValues of a pool.
-	apart bool
-	shut  map[string]bool // cells of a class where nothing can be launched
+	exclusive bool
+	shut      map[string]bool // cells of a class where nothing can be launched
 	// unsuited rows are used only for demand that found no place on other rows; see
 	// findUnsuited.
 	unsuited map[int]bool

@@ -56,7 +56,7 @@ func (t *turn) pack() bool {
 	t.keepWaiting(items, untried, t.awaitTry(untried))
 	again = d.giveBack(items) || again
 	placed := t.Trace.Placed > placedBefore
-	return d.behind && placed || again && (placed || len(t.excluded) > 0 || len(t.full) > 0 || len(t.varied) > 0 || t.apart)
+	return d.behind && placed || again && (placed || len(t.excluded) > 0 || len(t.full) > 0 || len(t.varied) > 0 || t.exclusive)
 }
 
 // inOrder sorts the bins in the order of launching, because limits may stop the
