@@ -349,10 +349,14 @@ func TestRecorder_CountsDisruptionsThatAreCarriedOutAndNotPlans(t *testing.T) {
 	}
 }
 
-// The API server refuses longer ones in events.k8s.io/v1.
-func TestRecorder_NoEventIsLongerThanTheAPIServerTakes(t *testing.T) {
+// A text that names each NodePool of a large cluster is whole; one without end is not.
+func TestRecorder_EventsAreWholeAndBounded(t *testing.T) {
 	d := newDesk(t)
-	d.recorder.LaunchFailed(&v1.NodeClaim{}, errors.New(strings.Repeat("long ", 1000)))
+	d.recorder.LaunchFailed(&v1.NodeClaim{}, errors.New(strings.Repeat("long ", 5000)))
+	if got := <-d.events.Events; len(got) < 25_000 || strings.HasSuffix(got, "...") {
+		t.Errorf("%d bytes: %.50s", len(got), got)
+	}
+	d.recorder.LaunchFailed(&v1.NodeClaim{}, errors.New(strings.Repeat("long ", 10_000)))
 	if got := strings.TrimPrefix(<-d.events.Events, "Warning LaunchFailed "); len(got) != v1.MostMessage || !strings.HasSuffix(got, "...") {
 		t.Errorf("%d bytes: %.50s", len(got), got)
 	}

@@ -195,10 +195,11 @@ func (d *daemonLab) gone(t *testing.T, c v1.NodeClaim) {
 	})
 }
 
-// empties waits until the pool has no NodeClaim, node and instance.
+// empties waits until the pool has no NodeClaim, node and instance. Its nodes go one after the
+// other, as its budget lets one of ten go at once.
 func (d *daemonLab) empties(t *testing.T, p pool) {
 	t.Helper()
-	eventually(t, patience, func() error {
+	eventually(t, 4*patience, func() error {
 		claims, err := d.claims(t.Context(), p)
 		if err != nil {
 			return err
