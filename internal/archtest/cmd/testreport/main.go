@@ -2,9 +2,7 @@
 // them. What follows a `--` are the arguments of another `go test`, which runs beside it, and
 // what follows a `++` those of one that runs after it: what waits runs side by side, and what
 // computes in turn. Where arguments begin with -parts=N, the tests of their package, the last
-// of the arguments, are dealt to N processes of one program, which run side by side. With
-// -took=FILE before all else, what each test takes is kept in the file, and the next run deals
-// so that the parts take alike.
+// of the arguments, are dealt to N processes of one program, which run side by side.
 // The report is in a form for people: a line for each package as it finishes, the
 // output of failures in full, a sign of life while nothing finishes, and at
 // the end the tests that took longest, what was skipped and `N passed, N failed, N skipped`.
@@ -48,10 +46,6 @@ func main() {
 
 // run tells whether all tests have passed. What go test alone says is an error.
 func run(ctx context.Context, args []string) (ok bool, err error) {
-	kept, args, err := readTook(args, os.Stderr)
-	if err != nil {
-		return false, err
-	}
 	r := newReport(os.Stdout, allowedSkips())
 	quiet := r.showSignsOfLife(15 * time.Second)
 	programs, err := os.MkdirTemp("", "testreport-")
@@ -60,7 +54,7 @@ func run(ctx context.Context, args []string) (ok bool, err error) {
 	}
 	defer os.RemoveAll(programs)
 	var all sync.WaitGroup
-	lanes, err := deal(ctx, programs, kept.seconds, apart(args, "--"))
+	lanes, err := deal(ctx, programs, apart(args, "--"))
 	if err != nil {
 		quiet()
 		return false, err
@@ -85,7 +79,7 @@ func run(ctx context.Context, args []string) (ok bool, err error) {
 			errs[i] = nil
 		}
 	}
-	return ok, errors.Join(errors.Join(errs...), kept.write(r.took))
+	return ok, errors.Join(errs...)
 }
 
 // shown says whether err is no more than what the report has shown: for that, go test exits
@@ -118,7 +112,7 @@ type command struct {
 
 // deal makes a lane of each run, and of one that begins with -parts=N that many, each with
 // its part of the tests. Their programs are built in the folder.
-func deal(ctx context.Context, programs string, took map[string]float64, runs [][]string) ([][]command, error) {
+func deal(ctx context.Context, programs string, runs [][]string) ([][]command, error) {
 	var lanes [][]command
 	for i, args := range runs {
 		number, asked := strings.CutPrefix(args[0], "-parts=")
@@ -142,14 +136,21 @@ func deal(ctx context.Context, programs string, took map[string]float64, runs []
 		if err != nil {
 			return nil, err
 		}
-		for _, names := range hands(names, parts, func(name string) (float64, bool) {
-			seconds, known := took[test{whole.pkg, name}.String()]
-			return seconds, known
-		}) {
+		for _, names := range hands(names, parts) {
 			lanes = append(lanes, []command{whole.part(names)})
 		}
 	}
 	return lanes, nil
+}
+
+// hands deals the names in turn, so that tests of one file, which are often alike, are apart.
+func hands(names []string, n int) [][]string {
+	n = max(1, min(n, len(names)))
+	all := make([][]string, n)
+	for i, name := range names {
+		all[i%n] = append(all[i%n], name)
+	}
+	return all
 }
 
 // test runs one `go test`, or part of one. The part follows the names of packages in the report.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -153,7 +152,7 @@ func TestReport_PartsOfOnePackageAreToldApart(t *testing.T) {
 
 // Every test is in one part.
 func TestDeal_EachTestIsInOnePart(t *testing.T) {
-	lanes, err := deal(t.Context(), t.TempDir(), nil, [][]string{{"-json", "./x", "++", "-json", "./y"}, {"-parts=3", "-json", "-timeout", "7m", "."}})
+	lanes, err := deal(t.Context(), t.TempDir(), [][]string{{"-json", "./x", "++", "-json", "./y"}, {"-parts=3", "-json", "-timeout", "7m", "."}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,96 +179,9 @@ func TestDeal_EachTestIsInOnePart(t *testing.T) {
 		t.Errorf("parts that have the test: %v", names)
 	}
 	for _, bad := range [][]string{{"-parts=0", "."}, {"-parts=x", "."}, {"-parts=2", "./no-such-package"}, {"-parts=2", "../../testdata/fused"}} {
-		if lanes, err := deal(t.Context(), t.TempDir(), nil, [][]string{bad}); err == nil {
+		if lanes, err := deal(t.Context(), t.TempDir(), [][]string{bad}); err == nil {
 			t.Errorf("%q: %q", bad, lanes)
 		}
-	}
-}
-
-func TestHands_PartsTakeAlike(t *testing.T) {
-	took := map[string]float64{"a": 1, "b": 9, "c": 5, "d": 5, "e": 0}
-	known := func(name string) (float64, bool) { s, is := took[name]; return s, is }
-	if got := hands([]string{"a", "b", "c", "d", "e", "new"}, 2, known); !reflect.DeepEqual(got, [][]string{{"b", "new"}, {"c", "d", "a", "e"}}) {
-		t.Errorf("dealt: %q", got) // 4 seconds for what is new
-	}
-	unknown := func(string) (float64, bool) { return 0, false }
-	if got := hands([]string{"a", "b", "c", "d", "e"}, 2, unknown); !reflect.DeepEqual(got, [][]string{{"a", "c", "e"}, {"b", "d"}}) {
-		t.Errorf("dealt in turn: %q", got)
-	}
-	if got := hands([]string{"a"}, 3, known); !reflect.DeepEqual(got, [][]string{{"a"}}) {
-		t.Errorf("a part without tests: %q", got)
-	}
-}
-
-func TestTook_OfOneRunIsKnownToTheNext(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "bin", "took.json")
-	var warnings bytes.Buffer
-	for i, now := range []map[test]float64{{{"p (1)", "A"}: 2, {"p (2)", "B"}: 3}, {{"p (2)", "A"}: 4}} {
-		kept, rest, err := readTook([]string{"-took=" + file, "-json", "."}, &warnings)
-		if err != nil || !slices.Equal(rest, []string{"-json", "."}) || len(kept.seconds) != 2*i {
-			t.Errorf("run %d: %v, %q, %v", i, kept, rest, err)
-		}
-		if err := kept.write(now); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if kept, _, err := readTook([]string{"-took=" + file}, &warnings); err != nil || !reflect.DeepEqual(kept.seconds, map[string]float64{"p.A": 4, "p.B": 3}) {
-		t.Errorf("kept: %v, %v", kept, err)
-	}
-	if kept, rest, err := readTook([]string{"-json"}, &warnings); err != nil || len(rest) != 1 || kept.write(map[test]float64{{"p", "A"}: 1}) != nil {
-		t.Errorf("without a file: %v, %v", kept, err)
-	}
-	if warnings.Len() > 0 {
-		t.Errorf("warned: %s", &warnings)
-	}
-}
-
-func TestTook_WhatCannotBeReadIsWarnedOfAndLearnedAnew(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "took.json")
-	for _, broken := range []string{"", "{", `{"p.A": 1`, `{"p.A": 1, "p.B": "x"}`, "[]"} {
-		if err := os.WriteFile(file, []byte(broken), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		var warnings bytes.Buffer
-		kept, rest, err := readTook([]string{"-took=" + file, "-json"}, &warnings)
-		if err != nil || !slices.Equal(rest, []string{"-json"}) || len(kept.seconds) > 0 {
-			t.Fatalf("%q: %v, %q, %v", broken, kept, rest, err)
-		}
-		if text := warnings.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, file) {
-			t.Errorf("%q: want one line that names the file: %q", broken, text)
-		}
-		if err := kept.write(map[test]float64{{"p", "A"}: 1}); err != nil {
-			t.Fatal(err)
-		}
-		if kept, _, err := readTook([]string{"-took=" + file}, &warnings); err != nil || !reflect.DeepEqual(kept.seconds, map[string]float64{"p.A": 1}) {
-			t.Errorf("%q: then %v, %v", broken, kept, err)
-		}
-	}
-}
-
-// A second name of the file has what was there before: nobody writes into that, and whoever is
-// killed leaves it.
-func TestTook_IsReplacedInOneMove(t *testing.T) {
-	dir := t.TempDir()
-	file, before := filepath.Join(dir, "took.json"), filepath.Join(dir, "before")
-	if err := (took{file: file}).write(map[test]float64{{"p", "A"}: 1}); err != nil {
-		t.Fatal(err)
-	}
-	was, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Link(file, before); err != nil {
-		t.Fatal(err)
-	}
-	if err := (took{file: file}).write(map[test]float64{{"p", "B"}: 2}); err != nil {
-		t.Fatal(err)
-	}
-	if is, err := os.ReadFile(before); err != nil || !bytes.Equal(is, was) {
-		t.Errorf("written into the file itself: %q, %v", is, err)
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
-		t.Errorf("left: %v, %v", left, err)
 	}
 }
 
