@@ -31,14 +31,7 @@ func in(key, value string) func(*cluster.Pod) {
 }
 
 // homeless counts the pods that the plan leaves without a place.
-func homeless(out engine.Output) (n int) {
-	for _, o := range out.Plan.Outcomes {
-		if o.Verdict == plan.Unplaceable {
-			n += len(o.Pods)
-		}
-	}
-	return n
-}
+func homeless(out engine.Output) int { return verdicts(out)[plan.Unplaceable] }
 
 // The first pod of a group with affinity decides the domain for all of them. Whoever comes
 // first, it goes where the one with the least choice can run.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,6 +38,11 @@ func SetFinalizers[T any](ctx context.Context, w Patcher[T], object metav1.Objec
 		err = apierrors.NewConflict(schema.GroupResource{}, object.GetName(), err)
 	}
 	return got, err
+}
+
+// FinalizersWithout returns the finalizers of the object but this one.
+func FinalizersWithout(object metav1.Object, finalizer string) []string {
+	return slices.DeleteFunc(slices.Clone(object.GetFinalizers()), func(f string) bool { return f == finalizer })
 }
 
 // testFailed says whether the API server could not apply the patch, which is how it reports a

@@ -33,11 +33,7 @@ func (c *converter) forHCL(s subject, field, what, remedy string) {
 func (c *converter) keepClass(d document) {
 	s := d.subject()
 	in, ok := strictly[classInput](d, strict{report: &c.report, lacks: &c.lacks})
-	if !ok {
-		return
-	}
-	if in.Metadata.Name == "" {
-		c.fail(s, "metadata.name", "missing", "write the name of the object")
+	if !ok || !c.named(s, in.Metadata) {
 		return
 	}
 	for i, t := range in.Spec.AMISelectorTerms {
@@ -55,11 +51,7 @@ func (c *converter) keepClass(d document) {
 func (c *converter) keepPool(d document) {
 	s := d.subject()
 	in, ok := strictly[poolInput](d, strict{report: &c.report, lacks: &c.lacks})
-	if !ok {
-		return
-	}
-	if in.Metadata.Name == "" {
-		c.fail(s, "metadata.name", "missing", "write the name of the object")
+	if !ok || !c.named(s, in.Metadata) {
 		return
 	}
 	template := &in.Spec.Template.Spec

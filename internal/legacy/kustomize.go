@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// patchesOf names the sources, as filepath.Clean writes them, that kustomizations among the documents use as patches, each
-// with its kustomization. A patch is a part of an object and would be taken for another one.
+// patchesOf names the sources, as filepath.Clean writes them, that kustomizations among the
+// documents use as patches, each with its kustomization. A patch is a part of an object and
+// would be taken for another one.
 func patchesOf(all []document) map[string]string {
 	patches := map[string]string{}
 	for _, d := range all {

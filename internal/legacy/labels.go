@@ -225,11 +225,17 @@ func (c *converter) taints(s subject, field string, old []wire.Taint) []wire.Tai
 	return old
 }
 
-// metadata converts the metadata of an object.
-func (c *converter) metadata(s subject, old wire.ObjectMeta) meta {
-	if old.Name == "" {
+// named says whether the object has a name, and fails otherwise.
+func (c *converter) named(s subject, m wire.ObjectMeta) bool {
+	if m.Name == "" {
 		c.fail(s, "metadata.name", "missing", "write the name of the object")
 	}
+	return m.Name != ""
+}
+
+// metadata converts the metadata of an object.
+func (c *converter) metadata(s subject, old wire.ObjectMeta) meta {
+	c.named(s, old)
 	if old.Namespace != "" {
 		c.warn(s, "metadata.namespace", "is dropped, as the object belongs to no namespace", "")
 	}

@@ -223,18 +223,11 @@ func (r Resources) Lacking(free Resources) []Shortage {
 // of nothing fit limit times.
 func (r Resources) CountIn(free Resources, limit int64) int64 {
 	n := limit
-	check := func(need, have int64) {
+	r.against(free, func(need, have int64) {
 		if need > 0 {
 			n = min(n, max(0, have)/need)
 		}
-	}
-	check(r.MilliCPU, free.MilliCPU)
-	check(r.MemoryBytes, free.MemoryBytes)
-	check(r.EphemeralBytes, free.EphemeralBytes)
-	check(r.PodSlots, free.PodSlots)
-	for _, a := range r.Extended {
-		check(a.Count, free.Get(a.Name))
-	}
+	})
 	return max(0, n)
 }
 
@@ -242,7 +235,7 @@ func (r Resources) CountIn(free Resources, limit int64) int64 {
 // nothing. It returns false if the room lacks something of r.
 func (r Resources) Copies(one Resources) (n int64, can bool) {
 	can = true
-	check := func(need, have int64) {
+	r.against(one, func(need, have int64) {
 		switch {
 		case need <= 0:
 		case have <= 0:
@@ -250,15 +243,19 @@ func (r Resources) Copies(one Resources) (n int64, can bool) {
 		default:
 			n = max(n, (need-1)/have+1)
 		}
-	}
-	check(r.MilliCPU, one.MilliCPU)
-	check(r.MemoryBytes, one.MemoryBytes)
-	check(r.EphemeralBytes, one.EphemeralBytes)
-	check(r.PodSlots, one.PodSlots)
-	for _, a := range r.Extended {
-		check(a.Count, one.Get(a.Name))
-	}
+	})
 	return n, can
+}
+
+// against calls check with each amount of r and the one that o has of the same resource.
+func (r Resources) against(o Resources, check func(need, have int64)) {
+	check(r.MilliCPU, o.MilliCPU)
+	check(r.MemoryBytes, o.MemoryBytes)
+	check(r.EphemeralBytes, o.EphemeralBytes)
+	check(r.PodSlots, o.PodSlots)
+	for _, a := range r.Extended {
+		check(a.Count, o.Get(a.Name))
+	}
 }
 
 // IsZero says whether every amount is zero.

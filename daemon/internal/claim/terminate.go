@@ -224,16 +224,11 @@ func (c *Controller) removeNode(ctx context.Context, node *corev1.Node) error {
 	if err != nil {
 		return fmt.Errorf("node %s get: %w", node.Name, err)
 	}
-	_, err = kube.SetFinalizers(ctx, c.Core.CoreV1().Nodes(), live, released(live), writes())
+	_, err = kube.SetFinalizers(ctx, c.Core.CoreV1().Nodes(), live, kube.FinalizersWithout(live, v1.FinalizerTermination), writes())
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("node %s finalizer remove: %w", node.Name, err)
 	}
 	return nil
-}
-
-// released are the finalizers of the object without the daemon's.
-func released(object metav1.Object) []string {
-	return slices.DeleteFunc(slices.Clone(object.GetFinalizers()), func(f string) bool { return f == v1.FinalizerTermination })
 }
 
 // finish removes the finalizer from the NodeClaim.
@@ -246,7 +241,7 @@ func (c *Controller) finish(ctx context.Context, claim *v1.NodeClaim) error {
 	if err != nil {
 		return fmt.Errorf("nodeclaim %s get: %w", claim.Name, err)
 	}
-	_, err = kube.SetFinalizers(ctx, c.Claims, live, released(live), writes())
+	_, err = kube.SetFinalizers(ctx, c.Claims, live, kube.FinalizersWithout(live, v1.FinalizerTermination), writes())
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("nodeclaim %s finalizer remove: %w", claim.Name, err)
 	}

@@ -223,8 +223,7 @@ func (h *Handback) pool(ctx context.Context, name string) error {
 		if err != nil || !slices.Contains(p.Finalizers, v1.FinalizerTermination) {
 			return err
 		}
-		left := slices.DeleteFunc(slices.Clone(p.Finalizers), func(f string) bool { return f == v1.FinalizerTermination })
-		_, err = kube.SetFinalizers(ctx, h.Clients.NodePools, p, left, h.patch())
+		_, err = kube.SetFinalizers(ctx, h.Clients.NodePools, p, kube.FinalizersWithout(p, v1.FinalizerTermination), h.patch())
 		if err == nil {
 			h.say("nodepool %s: the daemon's finalizer is removed", name)
 		}

@@ -190,7 +190,7 @@ func (s *Server) hold(ctx context.Context, p *unstructured.Unstructured, data []
 	if err != nil {
 		return nil, err
 	}
-	rest := slices.DeleteFunc(slices.Clone(p.GetFinalizers()), func(f string) bool { return f == finalizer })
+	rest := kube.FinalizersWithout(p, finalizer)
 	if slices.Contains(want, finalizer) {
 		rest = append(rest, finalizer)
 	}

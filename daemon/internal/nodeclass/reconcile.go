@@ -264,8 +264,7 @@ func (r *Reconciler) finalize(ctx context.Context, class *awsv1.EC2NodeClass) (a
 	if newest, _ := r.newest(class); newest != nil {
 		class = newest
 	}
-	rest := slices.DeleteFunc(slices.Clone(class.Finalizers), func(f string) bool { return f == awsv1.FinalizerTermination })
-	if _, err := r.setFinalizers(ctx, class, rest); err != nil {
+	if _, err := r.setFinalizers(ctx, class, kube.FinalizersWithout(class, awsv1.FinalizerTermination)); err != nil {
 		return 0, err
 	}
 	r.Logger.Info("deleted nodeclass released", "ec2nodeclass", class.Name, "launch_templates_deleted", len(templates))

@@ -113,7 +113,7 @@ func finalizers(p *v1.NodePool, claims []*v1.NodeClaim) (want []string, held boo
 	case p.DeletionTimestamp == nil && !held:
 		return append(slices.Clone(p.Finalizers), v1.FinalizerTermination), true
 	case p.DeletionTimestamp != nil && held && !slices.ContainsFunc(claims, of):
-		return slices.DeleteFunc(slices.Clone(p.Finalizers), func(f string) bool { return f == v1.FinalizerTermination }), false
+		return kube.FinalizersWithout(p, v1.FinalizerTermination), false
 	}
 	return p.Finalizers, held
 }

@@ -1,6 +1,7 @@
 package assign
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
@@ -71,17 +72,9 @@ func (d *domains) common(classes []*demand.Class, keys []string) (in map[string]
 				can[name] = true
 			}
 		}
-		both := can
-		if in != nil {
-			both = map[string]bool{}
-			for name := range can {
-				if in[name] {
-					both[name] = true
-				}
-			}
-		}
-		if len(both) > 0 {
-			in = both
+		maps.DeleteFunc(can, func(name string, _ bool) bool { return in != nil && !in[name] })
+		if len(can) > 0 {
+			in = can
 		}
 	}
 	return in

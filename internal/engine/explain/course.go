@@ -119,12 +119,12 @@ func (e *explainer) refusalByRow(r plan.Refusal, c *demand.Class, pool int) plan
 	case at[hurdlesTaken] == 0:
 		r.Cause, r.Detail, r.Limit = plan.LimitReached, x.limit.Name, &x.limit
 	case e.unmet[r.Pool]:
-		r.Cause, r.Detail = plan.MinValuesUnmet, x.alike(c)
-		switch why := e.why(c, pool); {
-		case r.Detail != "":
-		case x.limit.Name != "":
+		if r.Cause, r.Detail = plan.MinValuesUnmet, x.alike(c); r.Detail != "" {
+			break
+		}
+		if x.limit.Name != "" {
 			r.Cause, r.Detail, r.Limit = plan.LimitReached, x.limit.Name, &x.limit
-		case why != "":
+		} else if why := e.why(c, pool); why != "" {
 			r.Cause, r.Detail = plan.Topology, why
 		}
 	default:

@@ -312,7 +312,7 @@ func (d *division) describe(p *pack.Problem, items []*item) {
 		})
 	}
 	if d.exclusive {
-		roles.keepOthersOff(p.Classes)
+		roles.keepOthersOff(p)
 	}
 	p.Rules = roles.rules
 }
@@ -321,6 +321,9 @@ func (d *division) describe(p *pack.Problem, items []*item) {
 // meet its pool's minValues: a rule or a volume leaves the pods too few zones. Where that is
 // all that there are, the minValues of the pools are unmet.
 func (d *division) keepVaried(zones []uint64) {
+	if !slices.ContainsFunc(d.Market.Fleet.Pools[d.from:d.to], func(p cluster.Pool) bool { return len(p.MinValues) > 0 }) {
+		return
+	}
 	left, unmet := false, map[string]bool{}
 	for i := range zones {
 		r := d.row(i)

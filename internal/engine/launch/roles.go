@@ -1,9 +1,6 @@
 package launch
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
@@ -43,17 +40,13 @@ func (r *roles) of(c *demand.Class) []pack.Role {
 	return out
 }
 
-// keepOthersOff adds the roles by which pods share no node with those that may go to other
-// places.
-func (r *roles) keepOthersOff(classes []pack.Class) {
+// keepOthersOff adds the roles by which pods of the problem share no node with those that
+// may go to other places.
+func (r *roles) keepOthersOff(p *pack.Problem) {
 	type only struct{ where int }
-	places := map[int]bool{}
-	for _, c := range classes {
-		places[c.Where] = true
-	}
-	for i := range classes {
-		c := &classes[i]
-		for _, where := range slices.Sorted(maps.Keys(places)) {
+	for i := range p.Classes {
+		c := &p.Classes[i]
+		for where := range p.Where {
 			c.Roles = append(c.Roles, pack.Role{Rule: r.rule(only{where}, 0), Binds: where == c.Where, Counts: where != c.Where})
 		}
 	}

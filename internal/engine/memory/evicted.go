@@ -176,10 +176,13 @@ func (m *Memory) findEvicted(kind string) (int, bool) {
 
 // lately returns the kinds of which pods may still settle.
 func lately(list []Evicted, now time.Time) []Evicted {
-	return pick.Those(list, func(e Evicted) bool { return now.Before(e.Last.Add(SettlesFor + comesBackWithin)) })
+	return pick.Those(list, func(e Evicted) bool { return isRecent(e.Last, now) })
 }
 
 // latelyOf returns the controllers of which pods may still settle.
 func latelyOf(list []EvictedOf, now time.Time) []EvictedOf {
-	return pick.Those(list, func(e EvictedOf) bool { return now.Before(e.Last.Add(SettlesFor + comesBackWithin)) })
+	return pick.Those(list, func(e EvictedOf) bool { return isRecent(e.Last, now) })
 }
+
+// isRecent says whether pods that come in place of those evicted last then may not be settled yet.
+func isRecent(last, now time.Time) bool { return now.Before(last.Add(SettlesFor + comesBackWithin)) }

@@ -126,12 +126,15 @@ func (m *Market) Domains(l *demand.Level, keys []string) map[string]bool {
 	}
 	for x := range m.Fleet.Rows {
 		r := &m.Fleet.Rows[x]
-		if _, over := uses[r.Pool].Refuses(r.Type.Capacity); over || m.NodesLeft(r) == 0 {
+		if where[x] == 0 || !need.Fits(r.Net) || m.NodesLeft(r) == 0 {
+			continue
+		}
+		if _, over := uses[r.Pool].Refuses(r.Type.Capacity); over {
 			continue
 		}
 		for zones := where[x]; zones != 0; zones &= zones - 1 {
 			z := bits.TrailingZeros64(zones)
-			if seen[r.Site(z)] && !ofTypes || !need.Fits(r.Net) {
+			if seen[r.Site(z)] && !ofTypes {
 				continue
 			}
 			seen[r.Site(z)] = true
