@@ -154,7 +154,7 @@ func (h helm) pool(t *testing.T) {
 func (h helm) handBack(t *testing.T, l *theLab) {
 	t.Helper()
 	must(t, l.patch(deployments, "karpenter", "karpenterd", `{"spec":{"replicas":0}}`))
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
 		n, _, _ := unstructured.NestedInt64(h.get(deployments, "karpenter", "karpenterd").Object, "status", "replicas")
 		if n == 0 {
 			break

@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/config"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -264,6 +263,12 @@ func workload() kube.Ref {
 // for it; change alters the pod's spec.
 func (l *theLab) launch(t *testing.T, change ...func(pod map[string]any)) error {
 	t.Helper()
+	return l.deploy(t, 1, change...)
+}
+
+// deploy makes that Deployment of so many pods, and waits until they are ready.
+func (l *theLab) deploy(t *testing.T, replicas int64, change ...func(pod map[string]any)) error {
+	t.Helper()
 	labels := map[string]any{"app": "inflate"}
 	pod := map[string]any{"terminationGracePeriodSeconds": int64(1), "containers": []any{map[string]any{
 		"name": "pause", "image": "pause", "resources": map[string]any{"requests": map[string]any{"cpu": "1"}},
@@ -272,7 +277,7 @@ func (l *theLab) launch(t *testing.T, change ...func(pod map[string]any)) error 
 		f(pod)
 	}
 	obj := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
-		"replicas": int64(1), "selector": map[string]any{"matchLabels": labels},
+		"replicas": replicas, "selector": map[string]any{"matchLabels": labels},
 		"template": map[string]any{"metadata": map[string]any{"labels": labels}, "spec": pod},
 	}}}
 	obj.SetGroupVersionKind(workload().GroupVersionKind)
@@ -281,7 +286,7 @@ func (l *theLab) launch(t *testing.T, change ...func(pod map[string]any)) error 
 	if _, err := l.kube.Apply(t.Context(), obj, false); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	_, err := l.kube.Wait(ctx, workload(), kube.RolledOut)
 	return err

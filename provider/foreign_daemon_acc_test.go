@@ -247,7 +247,7 @@ func TestDaemon_AFailedCreateBesideObjectsOfOthersLeavesNothing(t *testing.T) {
 			"subnetSelectorTerms": []any{map[string]any{"id": l.VPC.SubnetIDs[0]}}, "securityGroupSelectorTerms": []any{map[string]any{"id": l.VPC.ClusterSecurityGroupID}},
 		},
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) { // until the kind is served
+	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) { // until the kind is served
 		if err = s.create(nodeClasses, "", stray); err == nil || time.Now().After(deadline) {
 			break
 		}
@@ -304,7 +304,7 @@ func TestDaemon_AClusterThatWasHandedBackDoesNotNeedIt(t *testing.T) {
 	}
 	wantError(t, daemon.destroy(), "karpenterd handback")
 	patch(deployments, "karpenter", "karpenterd", `{"spec":{"replicas":0}}`)
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
 		n, _, _ := unstructured.NestedInt64(s.get(deployments, "karpenter", "karpenterd").Object, "status", "replicas")
 		if n == 0 || time.Now().After(deadline) {
 			break

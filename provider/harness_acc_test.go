@@ -154,6 +154,10 @@ func startLab(t testing.TB) *theLab {
 	return l
 }
 
+// patience is how long a step of a test may take on a busy machine. What goes right takes a
+// fraction of it.
+const patience = 3 * time.Minute
+
 // mirror is a registry that has the image of the release, too.
 const mirror = lab.Account + ".dkr.ecr.us-west-2.amazonaws.com"
 

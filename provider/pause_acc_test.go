@@ -78,10 +78,10 @@ func (s somebody) toldOfClaim(reason string, parts ...string) error {
 	return fmt.Errorf("none of %d Events %s is about one of %d NodeClaims and says %q", len(list.Items), reason, len(claims.Items), parts)
 }
 
-// eventually repeats the check until it succeeds, for two minutes at most.
+// eventually repeats the check until it succeeds, for as long as patience lasts.
 func eventually(t *testing.T, check func() error) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for {
 		err := check()

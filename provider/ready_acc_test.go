@@ -29,6 +29,13 @@ func (s somebody) uidStays(gvr schema.GroupVersionResource, namespace, name stri
 	}
 }
 
+// controllersRun waits until the cluster's controllers have seen a Deployment: in a cluster that
+// has just started they are long in coming, and a short wait would end before them.
+func (l *theLab) controllersRun(t *testing.T) {
+	t.Helper()
+	must(t, errors.Join(l.deploy(t, 0), l.kube.Delete(t.Context(), workload(), "")))
+}
+
 // TestAccReady_ADaemonThatDoesNotStartInTimeIsNotReplaced creates a daemon whose
 // image does not exist. The apply ends with a warning. The next apply continues to
 // wait and says why. With the right image, the same Deployment goes on.
@@ -37,6 +44,7 @@ func TestAccReady_ADaemonThatDoesNotStartInTimeIsNotReplaced(t *testing.T) {
 		t.Run(cli.name, func(t *testing.T) {
 			cli.use(t)
 			l := startLab(t)
+			l.controllersRun(t)
 			const address = "karpenter_daemon.this"
 			stays := l.somebody(t).uidStays(deployments, "karpenter", "karpenterd")
 			config := func(more string) string { return l.infrastructure() + fmt.Sprintf(daemonBlock, more) }
@@ -70,7 +78,7 @@ func TestAccReady_AClassAndAPoolThatAreNotReadyInTimeAreNotReplaced(t *testing.T
 			cli.use(t)
 			l := startLab(t)
 			const class, pool = "karpenter_node_class.this", "karpenter_node_pool.this"
-			const short = `  timeouts = { create = "15s", update = "15s" }`
+			const short = `  timeouts = { create = "30s", update = "30s" }`
 			s := l.somebody(t)
 			stays := resource.ComposeTestCheckFunc(s.uidStays(nodeClasses, "", "default"), s.uidStays(nodePools, "", "default"))
 			base := l.infrastructure() + fmt.Sprintf(daemonBlock, "")
@@ -96,10 +104,11 @@ func TestAccReady_AClassAndAPoolThatAreNotReadyInTimeAreNotReplaced(t *testing.T
 // creation whose wait ran out.
 func TestReady_TheWarningSaysWhyAndWhatIsNext(t *testing.T) {
 	l := startLab(t)
+	l.controllersRun(t)
 	h := configured(t, object{"region": l.Region, "eks": object{"cluster_name": l.ClusterName}})
 	daemon := h.resource("karpenter_daemon")
 	config := daemonConfig()
-	config["image"], config["timeouts"] = object{"registry": "example.com", "repository": "no-such-image", "tag": "1"}, object{"create": "15s"}
+	config["image"], config["timeouts"] = object{"registry": "example.com", "repository": "no-such-image", "tag": "1"}, object{"create": "30s"}
 	diags := daemon.apply(config)
 	defer func() { wantNoError(t, daemon.destroy()) }()
 	wantNoError(t, diags)

@@ -83,12 +83,12 @@ func TestAccNodePool_ARenameIsOneUpdateThatMovesThePods(t *testing.T) {
 
 // hashed waits until the daemon has written the pool's hash: then it changes the pool no more.
 func (s somebody) hashed(pool string) error {
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		if s.get(nodePools, "", pool).GetAnnotations()["karpenter.sh/nodepool-hash"] != "" {
 			return nil
 		}
 	}
-	return fmt.Errorf("the daemon has not written the hash of NodePool %s within a minute", pool)
+	return fmt.Errorf("the daemon has not written the hash of NodePool %s within %s", pool, patience)
 }
 
 // claimsAreOf fails if a NodeClaim is of another pool, or if there is none.

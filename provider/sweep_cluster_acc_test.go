@@ -113,7 +113,7 @@ func (c *swept) othersHave(t *testing.T) error {
 
 func (c *swept) untilEstablished(t *testing.T, name string) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		conditions, _, _ := unstructured.NestedSlice(c.get(definitions, "", name).Object, "status", "conditions")
 		for _, entry := range conditions {
 			if condition, ok := entry.(map[string]any); ok && condition["type"] == "Established" && condition["status"] == "True" {

@@ -40,7 +40,7 @@ func TestController_InitializesNodesAndDeletesThoseWithoutInstance(t *testing.T)
 	get := func(name string) (*corev1.Node, error) {
 		return clients.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
 	}
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		_, err := get("gone")
 		alive, aliveErr := get("alive")

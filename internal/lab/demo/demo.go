@@ -24,7 +24,7 @@ const (
 	// consolidateAfter is how long a node is empty before it goes.
 	consolidateAfter = 30 * time.Second / timeFactor
 
-	patience = 90 * time.Second // for any one step
+	patience = 5 * time.Minute // for any one step
 )
 
 // Options of a run.

@@ -12,7 +12,7 @@ import (
 
 // The demo checks every claim that it prints; this test runs it as a user does.
 func TestDemo_FromApplyToDestroyLeavesNothing(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute)
 	defer cancel()
 	var out bytes.Buffer
 	if err := Run(ctx, Options{Out: &out}); err != nil {

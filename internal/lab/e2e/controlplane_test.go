@@ -52,7 +52,7 @@ func kwokKeepsNodesAndPods(t *testing.T, b bare) {
 		}
 		return pod
 	}
-	eventually(t, 30*time.Second, func() error {
+	eventually(t, func() error {
 		kwoks, ours := phase("on-hand-made"), phase("on-"+unattended)
 		if kwoks.Status.Phase != corev1.PodRunning || ours.Spec.NodeName == "" {
 			return fmt.Errorf("pods are %s on %q and %s on %q", kwoks.Status.Phase, kwoks.Spec.NodeName, ours.Status.Phase, ours.Spec.NodeName)
@@ -61,7 +61,7 @@ func kwokKeepsNodesAndPods(t *testing.T, b bare) {
 	})
 	// A second pod that KWOK starts after this one was bound proves that KWOK had its chance.
 	createPod(t, b, podOn("hand-made", "later"))
-	eventually(t, 30*time.Second, func() error {
+	eventually(t, func() error {
 		if got := phase("later").Status.Phase; got != corev1.PodRunning {
 			return fmt.Errorf("later pod is %s", got)
 		}
@@ -121,7 +121,7 @@ func kwoksPodsTerminate(t *testing.T, b bare) {
 		pod := podOn("node", name)
 		pod.Annotations, pod.Spec.TerminationGracePeriodSeconds = spec.annotations, spec.grace
 		createPod(t, b, pod)
-		eventually(t, 30*time.Second, func() error {
+		eventually(t, func() error {
 			pod, err := pods.Get(t.Context(), name, metav1.GetOptions{})
 			if err != nil || pod.Status.Phase != corev1.PodRunning {
 				return fmt.Errorf("pod %s is %s: %w", name, pod.Status.Phase, err)
@@ -141,7 +141,7 @@ func kwoksPodsTerminate(t *testing.T, b bare) {
 		ends[name] = pod.DeletionTimestamp.Time
 	}
 	for _, name := range []string{"whole", "quick"} {
-		eventually(t, 30*time.Second, func() error {
+		eventually(t, func() error {
 			if _, err := pods.Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 				return fmt.Errorf("pod %s is still there: %w", name, err)
 			}

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
 )
@@ -47,7 +46,7 @@ func TestLab_LeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = victim.Wait()
-	eventually(t, 10*time.Second, func() error {
+	eventually(t, func() error {
 		if left := processesNaming(t, dir); len(left) > 0 {
 			return fmt.Errorf("processes are left: %v", left)
 		}

@@ -44,7 +44,7 @@ func nodeClassSaysWhatIsWrong(t *testing.T, d *daemonLab) {
 			p := pool{name: c.name, class: c.name}
 			d.apply(t, d.nodeClass(c.name, c.change), p.object())
 			d.deploy(t, p, 1)
-			eventually(t, patience, func() error { return d.saysWrong(t.Context(), p, c.condition, c.wants) })
+			eventually(t, func() error { return d.saysWrong(t.Context(), p, c.condition, c.wants) })
 			if n := len(d.everLaunched(p)); n > 0 {
 				t.Errorf("%d instances were launched from it", n)
 			}
@@ -140,7 +140,7 @@ func nodeClassRoleMakesTheProfile(t *testing.T, d *daemonLab) {
 	if err := d.EC2NodeClasses.Delete(t.Context(), p.class, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		_, err := d.EC2NodeClasses.Get(t.Context(), p.class, metav1.GetOptions{})
 		if err == nil {
 			return errors.New("the class is still there")

@@ -29,7 +29,7 @@ type replica struct {
 func (d *daemonLab) leader(t *testing.T) replica {
 	t.Helper()
 	var found replica
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		lease, err := d.Core.CoordinationV1().Leases(install.DefaultNamespace).Get(t.Context(), install.LeaseName, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -68,7 +68,7 @@ func processOf(pod string) (replica, error) {
 // dropped waits for a CreateFleet call after the time whose answer was withheld.
 func (d *daemonLab) dropped(t *testing.T, since time.Time) {
 	t.Helper()
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		for _, c := range d.Cloud.Calls() {
 			if c.Action == "CreateFleet" && c.Dropped && c.Time.After(since) {
 				return nil

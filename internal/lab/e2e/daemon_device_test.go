@@ -102,7 +102,7 @@ func gpuNodeWaitsForItsPlugin(t *testing.T, d *daemonLab) {
 	p := pool{name: "gpu", taint: string(nvidiaGPU), requirements: map[string][]string{"karpenter.k8s.aws/instance-family": {"p3"}}}
 	d.createPool(t, p)
 	d.deployOnDevice(t, p, nvidiaGPU)
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		claims, err := d.claims(t.Context(), p)
 		if err != nil || len(claims) != 1 || claims[0].Status.NodeName == "" {
 			return fmt.Errorf("%d NodeClaims: %w", len(claims), err)
@@ -168,7 +168,7 @@ func (d *daemonLab) runsOnDevice(t *testing.T, p pool, devices map[corev1.Resour
 	}) {
 		t.Errorf("instances %+v, want the image %s*", d.instances(p), want)
 	}
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		claims, err := d.claims(t.Context(), p)
 		if err != nil || len(claims) != 1 || !claims[0].Conditions().Get(v1.ConditionInitialized).IsTrue() {
 			return fmt.Errorf("not initialized: %+v, %w", claims, err)

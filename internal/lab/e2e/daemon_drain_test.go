@@ -38,7 +38,7 @@ func (d *daemonLab) deleteClaim(t *testing.T, c v1.NodeClaim) {
 // sees that nothing goes for a while.
 func (d *daemonLab) isHeld(t *testing.T, p pool, c v1.NodeClaim, because string) {
 	t.Helper()
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		now, err := d.NodeClaims.Get(t.Context(), c.Name, metav1.GetOptions{})
 		if err != nil {
 			return err

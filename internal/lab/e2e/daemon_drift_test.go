@@ -64,7 +64,7 @@ func TestDrift_NodesFollowTheirClassAndTheirPool(t *testing.T) {
 // its node and its instance.
 func (d *daemonLab) replaced(t *testing.T, p pool, old v1.NodeClaim) {
 	t.Helper()
-	eventually(t, 3*patience, func() error {
+	eventually(t, func() error {
 		if _, err := d.NodeClaims.Get(t.Context(), old.Name, metav1.GetOptions{}); err == nil {
 			return fmt.Errorf("NodeClaim %s is still there", old.Name)
 		}
@@ -77,7 +77,7 @@ func (d *daemonLab) replaced(t *testing.T, p pool, old v1.NodeClaim) {
 // saidDrifted wants the Event that says why the NodeClaim has drifted.
 func (d *daemonLab) saidDrifted(t *testing.T, c v1.NodeClaim, message string) {
 	t.Helper()
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		events, err := d.Core.CoreV1().Events("").List(ctx, metav1.ListOptions{FieldSelector: "reason=Drifted,involvedObject.name=" + c.Name})

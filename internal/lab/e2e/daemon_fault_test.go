@@ -22,7 +22,7 @@ import (
 // isReady waits until the node's condition Ready has the status.
 func isReady(t *testing.T, core kubernetes.Interface, node string, status corev1.ConditionStatus) {
 	t.Helper()
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		n, err := core.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -70,7 +70,7 @@ func brokenKubeletEndsADrain(t *testing.T, d *daemonLab, name string, broken fun
 	var lookErr error
 	ended := d.endOf(t, instance.ID, func() { left, ending, lookErr = d.podsOn(context.Background(), p, node) })
 	d.deleteClaim(t, claim)
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		now, err := d.NodeClaims.Get(t.Context(), claim.Name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -81,7 +81,7 @@ func brokenKubeletEndsADrain(t *testing.T, d *daemonLab, name string, broken fun
 		return nil
 	})
 	d.running(t, p, 2)
-	eventually(t, 4*patience, func() error { // the drain gives each pod more than a minute to end
+	eventually(t, func() error { // the drain gives each pod more than a minute to end
 		select {
 		case <-ended:
 			return nil
@@ -109,7 +109,7 @@ func TestDaemon_MachineThatNeverJoinsIsReplaced(t *testing.T) {
 		d.Machines.SetBootDelay(machine.NeverBoots)
 		d.deploy(t, p, 2)
 		var dead v1.NodeClaim
-		eventually(t, patience, func() error {
+		eventually(t, func() error {
 			claims, err := d.claims(t.Context(), p)
 			if err != nil {
 				return err
@@ -122,7 +122,7 @@ func TestDaemon_MachineThatNeverJoinsIsReplaced(t *testing.T) {
 			return nil
 		})
 		d.Machines.SetBootDelay(bootDelay)
-		eventually(t, patience, func() error {
+		eventually(t, func() error {
 			claims, err := d.claims(t.Context(), p)
 			if err != nil {
 				return err

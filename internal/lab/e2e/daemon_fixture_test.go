@@ -26,7 +26,7 @@ import (
 
 // patience is how long a step of a test may take on a busy machine. What goes
 // right takes a fraction of it.
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 // timeFactor is the laboratory's and the daemon's: a spot notice is long enough to
 // replace a node, and not two minutes.

@@ -89,7 +89,7 @@ func (u withoutTerraform) end(t *testing.T, pools ...pool) {
 	}
 	u.guide.run(t, "end")
 	for _, p := range pools {
-		eventually(t, patience, func() error {
+		eventually(t, func() error {
 			if left := u.instances(p); len(left) > 0 {
 				return fmt.Errorf("%d instances of pool %s run", len(left), p.name)
 			}

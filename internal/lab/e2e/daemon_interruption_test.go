@@ -165,7 +165,7 @@ func (d *daemonLab) loseInstance(t *testing.T) vanished {
 	d.Machines.SetBootDelay(machine.NeverBoots)
 	defer d.Machines.SetBootDelay(bootDelay)
 	d.deploy(t, v.pool, 1)
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		claims, err := d.claims(t.Context(), v.pool)
 		if err != nil {
 			return err
@@ -184,7 +184,7 @@ func (d *daemonLab) loseInstance(t *testing.T) vanished {
 
 // isReplaced waits for the sweep for orphans, which is not in a hurry.
 func (v vanished) isReplaced(t *testing.T, d *daemonLab) {
-	eventually(t, 2*patience, func() error {
+	eventually(t, func() error {
 		claims, err := d.claims(t.Context(), v.pool)
 		if err != nil {
 			return err

@@ -84,7 +84,7 @@ func legacyPod(name string) func(*corev1.PodTemplateSpec) {
 // condition waits until a condition of the Provisioner is so, and returns its message.
 func (d *daemonLab) condition(t *testing.T, provisioner, kind, status string) (message string) {
 	t.Helper()
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		p, err := d.Provisioners.Get(t.Context(), provisioner, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -199,7 +199,7 @@ func brokenProvisioner(t *testing.T, d *daemonLab) {
 	if !strings.Contains(text, "spec.ttlSecondsAfterEmty: no such field; write spec.ttlSecondsAfterEmpty") {
 		t.Errorf("condition Served: %s", text)
 	}
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		list, err := d.Core.CoreV1().Events(testNamespace).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=NotServed,involvedObject.name=broken"})
 		if err == nil && (len(list.Items) != 1 || !strings.Contains(list.Items[0].Message, "ttlSecondsAfterEmty")) {
 			err = fmt.Errorf("%d Events of NotServed", len(list.Items))
@@ -218,7 +218,7 @@ func expiryLowered(t *testing.T, d *daemonLab) {
 	d.running(t, p, 1)
 	claim, _ := d.theOne(t, p)
 	const ttl = 15 * time.Second
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		if age := time.Since(claim.CreationTimestamp.Time); age < ttl {
 			return fmt.Errorf("the node is %s old", age)
 		}
@@ -231,7 +231,7 @@ func expiryLowered(t *testing.T, d *daemonLab) {
 		}
 	}
 	lower(strconv.Itoa(int(ttl.Seconds())))
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		_, err := d.NodeClaims.Get(t.Context(), claim.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -261,7 +261,7 @@ func nodePoolTakesOver(t *testing.T, d *daemonLab) {
 		}
 		d.apply(t, o)
 	}
-	eventually(t, patience, func() error { // the daemon may have looked between the two objects
+	eventually(t, func() error { // the daemon may have looked between the two objects
 		if text := d.condition(t, p.name, "Served", "False"); !strings.Contains(text, `NodePool "inline" of the cluster has the name`) {
 			return fmt.Errorf("condition Served: %s", text)
 		}
@@ -281,7 +281,7 @@ func (d *daemonLab) deleteProvisioner(t *testing.T, p pool) {
 	if err := d.Provisioners.Delete(t.Context(), p.name, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		if _, err := d.Provisioners.Get(t.Context(), p.name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			return errors.Join(errors.New("the Provisioner is still there"), err)
 		}

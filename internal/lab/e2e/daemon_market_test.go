@@ -47,7 +47,7 @@ func aNewLeaderKnowsThePrices(t *testing.T, d *daemonLab) {
 // knowsPrices waits until AWS's answers are kept, and the leader works with answers of AWS.
 func (d *daemonLab) knowsPrices(t *testing.T) {
 	t.Helper()
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		m, err := d.Core.CoreV1().ConfigMaps(install.DefaultNamespace).Get(t.Context(), install.CatalogueName, metav1.GetOptions{})
 		if err != nil || len(m.BinaryData) == 0 {
 			return fmt.Errorf("the ConfigMap has nothing: %w", err)

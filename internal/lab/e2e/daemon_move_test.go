@@ -125,7 +125,7 @@ func (d *daemonLab) killedEverywhere(t *testing.T, c *cutter, m move) {
 	}
 	cut := c.after(anew)
 	d.allow(t, m)
-	eventually(t, 3*patience, func() error {
+	eventually(t, func() error {
 		select {
 		case <-cut:
 			cut = c.after(anew)
@@ -181,7 +181,7 @@ func (d *daemonLab) killedWhileSaving(t *testing.T, c *cutter) {
 		}
 	}
 	c.start(t)
-	eventually(t, 2*patience, func() error { return d.over(t, m) })
+	eventually(t, func() error { return d.over(t, m) })
 	for _, p := range d.running(t, m.pool, 2) {
 		if n, err := d.Core.CoreV1().Nodes().Get(t.Context(), p.Spec.NodeName, metav1.GetOptions{}); err != nil || slices.ContainsFunc(n.Spec.Taints, func(x corev1.Taint) bool { return x.Key == v1.TaintAwaitingPods }) {
 			t.Errorf("node %s of pod %s is still closed: %v, %v", p.Spec.NodeName, p.Name, n.Spec.Taints, err)
@@ -246,7 +246,7 @@ func (d *daemonLab) prepare(t *testing.T, n int) []move {
 		d.apply(t, m.pool.object())
 	}
 	for _, m := range moves {
-		eventually(t, patience, func() error {
+		eventually(t, func() error {
 			c, err := d.NodeClaims.Get(t.Context(), m.old.Name, metav1.GetOptions{})
 			if err == nil && !c.Conditions().Get(v1.ConditionDrifted).IsTrue() {
 				err = fmt.Errorf("NodeClaim %s has not drifted", m.old.Name)
@@ -270,7 +270,7 @@ func (d *daemonLab) backdate(t *testing.T, name string, by time.Duration) {
 	t.Helper()
 	encoder := scheme.Codecs.EncoderForVersion(protobuf.NewSerializer(scheme.Scheme, scheme.Scheme), corev1.SchemeGroupVersion)
 	key := []byte("/registry/pods/" + testNamespace + "/" + name)
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		pod, err := d.Core.CoreV1().Pods(testNamespace).Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -316,7 +316,7 @@ func (d *daemonLab) allow(t *testing.T, m move) {
 // Nothing was done in vain on the way.
 func (d *daemonLab) moved(t *testing.T, c *cutter, m move) {
 	t.Helper()
-	eventually(t, 2*patience, func() error { return d.over(t, m) })
+	eventually(t, func() error { return d.over(t, m) })
 	d.gone(t, m.old)
 	if n := len(d.everLaunched(m.pool)); n != 2 {
 		t.Errorf("pool %s has had %d instances, want 2", m.pool.name, n)

@@ -80,7 +80,7 @@ func (o orphans) isEnded(t *testing.T, d *daemonLab) {
 		return ec2sim.Instance{}
 	}
 	for _, id := range []string{o.ours, o.karpenter} {
-		eventually(t, 4*sweepEvery, func() error {
+		eventually(t, func() error {
 			if i := find(id); i.State != ec2sim.StateTerminated {
 				return fmt.Errorf("instance %s is %s", i.ID, i.State)
 			}

@@ -19,7 +19,7 @@ import (
 // hasNodes waits until the pool has n NodeClaims, all of them initialized.
 func (d *daemonLab) hasNodes(t *testing.T, p pool, n int) {
 	t.Helper()
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		claims, err := d.claims(t.Context(), p)
 		if err != nil {
 			return err
@@ -91,7 +91,7 @@ func foregroundDeletionKeepsReplicas(t *testing.T, d *daemonLab) {
 	if err := d.NodePools.Delete(t.Context(), p.name, metav1.DeleteOptions{PropagationPolicy: &foreground}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		claims, err := d.claims(t.Context(), p)
 		if err != nil {
 			return err
@@ -122,7 +122,7 @@ func foregroundDeletionKeepsReplicas(t *testing.T, d *daemonLab) {
 		t.Fatal(err)
 	}
 	d.empties(t, p)
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		if _, err := d.NodePools.Get(t.Context(), p.name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("NodePool %s is still there: %w", p.name, err)
 		}

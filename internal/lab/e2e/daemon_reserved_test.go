@@ -45,7 +45,7 @@ func reservationIsUsedFirst(t *testing.T, d *daemonLab) {
 	if err := d.Cloud.EC2.EndReservation(id); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 2*patience, func() error { return d.nobodyReserved(t.Context(), p) }) // the sweep for it leaves young instances alone
+	eventually(t, func() error { return d.nobodyReserved(t.Context(), p) }) // the sweep for it leaves young instances alone
 	d.running(t, p, 4)
 	d.scale(t, p, 0)
 	d.empties(t, p)

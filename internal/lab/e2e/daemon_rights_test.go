@@ -39,7 +39,7 @@ func podsAreNominatedOnceThatIsAllowed(t *testing.T, d *daemonLab) {
 	d.saysOfNominations(t, "pods are nominated for nodes again", "karpenterd_nominates_pods 1")
 	d.scale(t, p, 9)
 	d.running(t, p, 9)
-	eventually(t, patience, func() error { // a log is written after the fact
+	eventually(t, func() error { // a log is written after the fact
 		if nominated := d.nominated(t); nominated != 3 {
 			return fmt.Errorf("%d pods were nominated, want the three that came then", nominated)
 		}
@@ -81,7 +81,7 @@ func without(t *testing.T, objects []*unstructured.Unstructured, resource string
 // other, and checks that the log does so once.
 func (d *daemonLab) saysOfNominations(t *testing.T, text, metric string) {
 	t.Helper()
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		if said := strings.Count(d.logs(), text); said != 1 {
 			return fmt.Errorf("the log says %d times that %s", said, text)
 		}

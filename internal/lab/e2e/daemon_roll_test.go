@@ -57,7 +57,7 @@ func TestRoll_PodsOfOldNodesGetNodesOfTheDaemon(t *testing.T) {
 // declare adds the objects of the old controller.
 func (x *old) declare(t *testing.T) {
 	t.Helper()
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		_, err := x.Provisioners.List(t.Context(), metav1.ListOptions{})
 		return err
 	})
@@ -114,7 +114,7 @@ func (x *old) run(t *testing.T, name, cpu string) {
 // if node is empty.
 func (x *old) runsOn(t *testing.T, name, node string) {
 	t.Helper()
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		pods, err := x.pods(t.Context(), pool{name: name})
 		if err != nil || len(pods) != 1 {
 			return fmt.Errorf("%d pods of %s: %w", len(pods), name, err)

@@ -78,7 +78,7 @@ func (d *daemonLab) failsToStart(t *testing.T, name string, change func(*install
 		}
 		objects = slices.DeleteFunc(objects, leaveOut)
 		d.apply(t, objects...)
-		eventually(t, patience, func() error { return d.hasFailed(t, name, wants) })
+		eventually(t, func() error { return d.hasFailed(t, name, wants) })
 		if err := d.applier.Delete(t.Context(), kube.RefOf(objects[len(objects)-1]), ""); err != nil {
 			t.Fatal(err)
 		}

@@ -61,8 +61,8 @@ func TestTakeOver_WhatKarpenterLeftGoesOn(t *testing.T) {
 	began := time.Now()
 	x.inKarpentersNamespace(t)
 	x.installDaemon(t)
-	eventually(t, 2*patience, x.isOurs)
-	eventually(t, patience, func() error {
+	eventually(t, x.isOurs)
+	eventually(t, func() error {
 		if out, err := there.try(t, "look"); err != nil || out != "" {
 			return fmt.Errorf("the guide's look prints %q: %w", out, err)
 		}
@@ -72,7 +72,7 @@ func TestTakeOver_WhatKarpenterLeftGoesOn(t *testing.T) {
 	if written := there.must(t, "cat pools.tf"); !strings.Contains(written, "to = karpenter_node_pool.default") || !strings.Contains(written, "to = karpenter_node_class.default") || !strings.Contains(written, "karpenter_daemon.this.id") {
 		t.Errorf("the resources of NodePools and EC2NodeClasses:\n%s", written)
 	}
-	eventually(t, 4*sweepEvery, func() error {
+	eventually(t, func() error {
 		if i := x.find(t, x.orphan); i.State != ec2sim.StateTerminated {
 			return fmt.Errorf("the instance that Karpenter did not record is %s", i.State)
 		}
@@ -136,7 +136,7 @@ func restoreKarpenters(t *testing.T) *taken {
 		t.Fatal(err)
 	}
 	var made takeover.Restored
-	eventually(t, patience, func() error { // the definitions were applied a moment ago
+	eventually(t, func() error { // the definitions were applied a moment ago
 		if _, err := x.NodeClaims.List(t.Context(), metav1.ListOptions{}); err != nil {
 			return err
 		}
@@ -218,7 +218,7 @@ func (d *daemonLab) addNode(t *testing.T, name, cpus, instance string, labels ma
 // settle waits until all nodes are Ready and all pods run.
 func (x *taken) settle(t *testing.T) {
 	t.Helper()
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		nodes, err := x.Core.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			return err
@@ -397,7 +397,7 @@ func (x *taken) fitsOnOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, patience, func() error {
+		eventually(t, func() error {
 			p, err := x.Core.CoreV1().Pods("default").Get(t.Context(), "on-"+name, metav1.GetOptions{})
 			if err != nil || p.Status.Phase != corev1.PodRunning {
 				return fmt.Errorf("pod on-%s is %s: %w", name, p.Status.Phase, err)

@@ -73,7 +73,7 @@ func walkthrough(t *testing.T, d *daemonLab) {
 	}
 
 	d.scale(t, p, perNode) // and one node is enough
-	eventually(t, 3*patience, func() error {
+	eventually(t, func() error {
 		left, err := d.claims(t.Context(), p)
 		if err != nil {
 			return err
@@ -214,7 +214,7 @@ func (d *daemonLab) walkInstance(t *testing.T, i ec2sim.Instance) {
 // that says why they wait.
 func (d *daemonLab) limited(t *testing.T, p pool, run, wait int, why string) {
 	t.Helper()
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		pods, err := d.pods(t.Context(), p)
 		if err != nil {
 			return err
@@ -262,7 +262,7 @@ func (d *daemonLab) walkBack(t *testing.T, p pool) {
 	if err := errors.Join(d.EC2NodeClasses.Delete(t.Context(), walkName, options), d.NodePools.Delete(t.Context(), walkName, options)); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		_, class := d.EC2NodeClasses.Get(t.Context(), walkName, metav1.GetOptions{})
 		_, pool := d.NodePools.Get(t.Context(), walkName, metav1.GetOptions{})
 		if !apierrors.IsNotFound(class) || !apierrors.IsNotFound(pool) {

@@ -83,7 +83,7 @@ func (d *daemonLab) pods(ctx context.Context, p pool) ([]corev1.Pod, error) {
 func (d *daemonLab) running(t *testing.T, p pool, n int) []corev1.Pod {
 	t.Helper()
 	var found []corev1.Pod
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		var err error
 		if found, err = d.pods(t.Context(), p); err != nil {
 			return err
@@ -172,7 +172,7 @@ func (d *daemonLab) theOne(t *testing.T, p pool) (v1.NodeClaim, ec2sim.Instance)
 // gone waits until the NodeClaim, its node and its instance are no more.
 func (d *daemonLab) gone(t *testing.T, c v1.NodeClaim) {
 	t.Helper()
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		claim, err := d.NodeClaims.Get(t.Context(), c.Name, metav1.GetOptions{})
 		if err == nil {
 			return fmt.Errorf("NodeClaim %s is still there: %+v", c.Name, claim.Status.Conditions)
@@ -199,7 +199,7 @@ func (d *daemonLab) gone(t *testing.T, c v1.NodeClaim) {
 // other, as its budget lets one of ten go at once.
 func (d *daemonLab) empties(t *testing.T, p pool) {
 	t.Helper()
-	eventually(t, 4*patience, func() error {
+	eventually(t, func() error {
 		claims, err := d.claims(t.Context(), p)
 		if err != nil {
 			return err

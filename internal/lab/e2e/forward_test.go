@@ -101,7 +101,7 @@ func forwardReachesLocalhost(t *testing.T, b bare) {
 	local := localAddress(t, "forwarded")
 
 	var env string
-	eventually(t, patience, func() error { // the container may not listen yet: then kubectl ends
+	eventually(t, func() error { // the container may not listen yet: then kubectl ends
 		address, stop, end := s.forward(t, "forwarded", 8082)
 		defer end()
 		defer stop()

@@ -9,7 +9,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
@@ -73,7 +72,7 @@ func annotatedPod(t *testing.T, w world) {
 		pod.Spec.Containers[0].Args = []string{account, "$(POD_IP):8080"}
 		createPod(t, b, pod)
 		podIs(t, b, pod.Name, "ready", func(_ *corev1.Pod, s corev1.ContainerStatus) bool { return s.Ready })
-		eventually(t, 20*time.Second, func() error {
+		eventually(t, func() error {
 			said[account] = get(t, "http://"+localAddress(t, account)+":8080/whoami")
 			if said[account] == "" {
 				return fmt.Errorf("no answer")

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/go-hclog"
 	corev1 "k8s.io/api/core/v1"
@@ -76,7 +75,7 @@ func programPod(name, image string) *corev1.Pod {
 
 func createPod(t *testing.T, b bare, pod *corev1.Pod) {
 	t.Helper()
-	eventually(t, 30*time.Second, func() error { // the namespace's service account comes a moment later
+	eventually(t, func() error { // the namespace's service account comes a moment later
 		_, err := b.clients.CoreV1().Pods(pod.Namespace).Create(t.Context(), pod, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
 			return nil
@@ -89,7 +88,7 @@ func createPod(t *testing.T, b bare, pod *corev1.Pod) {
 func podIs(t *testing.T, b bare, name string, what string, ok func(*corev1.Pod, corev1.ContainerStatus) bool) *corev1.Pod {
 	t.Helper()
 	var pod *corev1.Pod
-	eventually(t, 30*time.Second, func() error {
+	eventually(t, func() error {
 		var err error
 		pod, err = b.clients.CoreV1().Pods("default").Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
@@ -146,7 +145,7 @@ func kubeletRunsAPod(t *testing.T, b bare) {
 	if err := b.clients.CoreV1().Pods("default").Delete(t.Context(), "program", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 15*time.Second, func() error {
+	eventually(t, func() error {
 		_, err := b.clients.CoreV1().Pods("default").Get(t.Context(), "program", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil

@@ -159,7 +159,7 @@ func (w world) launch(t *testing.T, profile string, u userData) string {
 func (w world) joins(t *testing.T, id string) *corev1.Node {
 	t.Helper()
 	var node *corev1.Node
-	eventually(t, 20*time.Second, func() error {
+	eventually(t, func() error {
 		boot, _ := w.Machines.Boot(id)
 		if !boot.Joined {
 			return fmt.Errorf("boot log: %v", boot.Log)
@@ -182,7 +182,7 @@ func (w world) joins(t *testing.T, id string) *corev1.Node {
 // staysOut waits for the machine to have tried and failed for the reason.
 func (w world) staysOut(t *testing.T, id, reason string) {
 	t.Helper()
-	eventually(t, 20*time.Second, func() error {
+	eventually(t, func() error {
 		boot, _ := w.Machines.Boot(id)
 		if boot.Joined {
 			t.Fatal("the machine joined")

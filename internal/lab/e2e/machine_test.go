@@ -92,7 +92,7 @@ func rightMachineJoins(t *testing.T, w world) {
 	if _, err := w.ec2.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{id}}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 20*time.Second, func() error {
+	eventually(t, func() error {
 		_, err := w.Admin.CoreV1().Nodes().Get(t.Context(), node.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -146,7 +146,7 @@ func hungKubelet(t *testing.T, w world) {
 		t.Fatal(err)
 	}
 	pods := w.Admin.CoreV1().Pods("default")
-	eventually(t, patience, func() error { // the namespace's service account comes a moment later
+	eventually(t, func() error { // the namespace's service account comes a moment later
 		_, err := pods.Create(t.Context(), &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: "hung"},
 			Spec:       corev1.PodSpec{NodeName: node.Name, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, Containers: []corev1.Container{{Name: "c", Image: "any"}}},
@@ -162,7 +162,7 @@ func hungKubelet(t *testing.T, w world) {
 	if err := w.ResumeKubelet(t.Context(), node.Name); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		if pod, err = pods.Get(t.Context(), "hung", metav1.GetOptions{}); err == nil && pod.Status.Phase != corev1.PodRunning {
 			err = fmt.Errorf("the pod is %s", pod.Status.Phase)
 		}

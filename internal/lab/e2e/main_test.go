@@ -133,17 +133,17 @@ func startBare(t *testing.T, bootstrap ...string) bare {
 // four times as often the API server would be busy with that alone.
 const pollEvery = 200 * time.Millisecond
 
-// eventually polls until check has no complaint, or fails with the last one.
-func eventually(t *testing.T, within time.Duration, check func() error) {
+// eventually polls until check has no complaint, or fails with the last one when patience ends.
+func eventually(t *testing.T, check func() error) {
 	t.Helper()
-	deadline := time.Now().Add(within)
+	deadline := time.Now().Add(patience)
 	for {
 		err := check()
 		if err == nil {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("not within %s: %v", within, err)
+			t.Fatalf("not within %s: %v", patience, err)
 		}
 		time.Sleep(pollEvery)
 	}

@@ -3,9 +3,13 @@
 package judge
 
 import (
+	"net/http"
 	"os"
 	"testing"
+	"time"
 
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
@@ -26,11 +30,12 @@ func TestCatalogue_TheDaemonReadsEC2sDescriptionsAsTheCatalogueHasThem(t *testin
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	t.Setenv("AWS_ACCESS_KEY_ID", "x")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "x")
-	t.Setenv("AWS_CONFIG_FILE", "/dev/null")
-	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
-	c, err := aws.New(t.Context(), aws.Config{Region: region, Endpoints: map[string]string{"ec2": server.URL}})
+	// moto is slow with so many types where the processors are busy.
+	sdk := awssdk.Config{
+		Region: region, Credentials: credentials.NewStaticCredentialsProvider("x", "x", ""),
+		HTTPClient: &http.Client{Timeout: 10 * time.Minute},
+	}
+	c, err := aws.NewFrom(sdk, aws.Config{Endpoints: map[string]string{"ec2": server.URL}})
 	if err != nil {
 		t.Fatal(err)
 	}

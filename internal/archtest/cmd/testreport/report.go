@@ -50,17 +50,18 @@ type report struct {
 	w       io.Writer
 	allowed map[string]string
 
-	mu       sync.Mutex
-	passed   int
-	failed   []test
-	skipped  []test
-	broken   []string // packages that failed without a failing test
-	running  map[test]time.Time
-	took     map[test]float64 // seconds, of tests that are no part of another
-	inPkg    map[string]int   // tests finished, by package
-	output   map[test][]string
-	build    map[string][]string // compiler output by import path
-	lastLine time.Time
+	mu        sync.Mutex
+	passed    int
+	failed    []test
+	skipped   []test
+	broken    []string // packages that failed without a failing test
+	running   map[test]time.Time
+	took      map[test]float64 // seconds, of tests that are no part of another
+	inPkg     map[string]int   // tests finished, by package
+	unchanged int              // tests that the go tool did not run again
+	output    map[test][]string
+	build     map[string][]string // compiler output by import path
+	lastLine  time.Time
 }
 
 func newReport(w io.Writer, allowed map[string]string) *report {
@@ -163,6 +164,10 @@ func (r *report) endPackage(e event) {
 		if before == len(r.failed) {
 			r.broken = append(r.broken, e.Package)
 		}
+	case strings.HasSuffix(strings.Join(r.output[test{pkg: e.Package}], ""), "\t(cached)\n"):
+		r.line("ok    %s  not changed since %d tests passed", e.Package, r.inPkg[e.Package])
+		maps.DeleteFunc(r.took, func(t test, _ float64) bool { return t.pkg == e.Package })
+		r.unchanged += r.inPkg[e.Package]
 	case r.inPkg[e.Package] > 0:
 		r.line("ok    %s  %.1fs  %d tests", e.Package, e.Elapsed, r.inPkg[e.Package])
 	}
@@ -248,6 +253,9 @@ func (r *report) summary() bool {
 	if r.passed == 0 && ok {
 		ok = false
 		r.line("no test ran")
+	}
+	if r.unchanged > 0 {
+		r.line("%d tests were not run again: what they read is as it was when they passed", r.unchanged)
 	}
 	r.line("%d passed, %d failed, %d skipped", r.passed, len(r.failed)+len(r.broken), len(r.skipped))
 	return ok

@@ -32,6 +32,15 @@ func TestReport_FailsOnWhateverIsNotAPass(t *testing.T) {
 			want: []string{"ok    a  0.2s  1 tests", "1 passed, 0 failed, 0 skipped"}, not: []string{"chatter"},
 		},
 		{
+			name: "what the go tool has not run again is said, and took no time", ok: true,
+			events: passing + `{"Action":"run","Package":"b","Test":"TestY"}
+{"Action":"pass","Package":"b","Test":"TestY","Elapsed":100}
+{"Action":"output","Package":"b","Output":"ok  \tb\t(cached)\n"}
+{"Action":"pass","Package":"b"}
+`,
+			want: []string{"ok    b  not changed since 1 tests passed", "1 tests were not run again", "2 passed, 0 failed, 0 skipped"}, not: []string{"100.0s"},
+		},
+		{
 			name: "a failure is shown in full", events: passing + `{"Action":"run","Package":"b","Test":"TestY"}
 {"Action":"output","Package":"b","Test":"TestY","Output":"y_test.go:1: got 1\n"}
 {"Action":"fail","Package":"b","Test":"TestY"}
