@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -10,7 +11,8 @@ import (
 )
 
 // Condition is metav1.Condition on the wire, with reason and message optional:
-// NodeClaims written by older Karpenter releases have neither.
+// NodeClaims written by older Karpenter releases have neither. What is written has
+// both, as clients of metav1.Condition expect; the message may be empty.
 type Condition struct {
 	// +kubebuilder:validation:MaxLength=316
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`
@@ -29,12 +31,12 @@ type Condition struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:Pattern=`^([A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?|)$`
-	Reason string `json:"reason,omitempty"`
+	Reason string `json:"reason"`
 	// Message is a sentence for people.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=32768
-	Message string `json:"message,omitempty"`
+	Message string `json:"message"`
 }
 
 // IsTrue reports whether the status is True.
@@ -86,12 +88,14 @@ func (s ConditionSet) IsReady() bool {
 
 // SetTrue sets the condition to True, with its type as reason.
 func (s ConditionSet) SetTrue(conditionType string, now time.Time) bool {
-	return s.Set(conditionType, metav1.ConditionTrue, conditionType, "", now)
+	return s.Set(conditionType, metav1.ConditionTrue, "", "", now)
 }
 
 // Set sets a condition other than Ready for the current generation, and then
-// computes Ready. It reports whether anything changed. Where the status changed,
-// lastTransitionTime becomes now, in whole seconds as on the wire.
+// computes Ready. Conditions without a reason get their type as reason: the
+// definitions of some kinds refuse an empty one. Set reports whether anything
+// changed. Where the status changed, lastTransitionTime becomes now, in whole
+// seconds as on the wire.
 func (s ConditionSet) Set(conditionType string, status metav1.ConditionStatus, reason, message string, now time.Time) bool {
 	before := slices.Clone(*s.list)
 	for _, d := range s.dependents {
@@ -101,6 +105,10 @@ func (s ConditionSet) Set(conditionType string, status metav1.ConditionStatus, r
 	}
 	if conditionType != ConditionReady {
 		s.put(Condition{Type: conditionType, Status: status, Reason: reason, Message: message}, now)
+	}
+	for i := range *s.list { // an older Karpenter wrote none
+		x := &(*s.list)[i]
+		x.Reason = cmp.Or(x.Reason, x.Type)
 	}
 	s.put(s.ready(), now)
 	s.sort()

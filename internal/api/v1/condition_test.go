@@ -63,6 +63,34 @@ func TestConditions_ReadyFollowsFromDependents(t *testing.T) {
 	expect(metav1.ConditionUnknown, v1.ReasonReconcilingDependents, "Registered=Unknown, Initialized=Unknown")
 }
 
+// Clients read metav1.Condition, in which only observedGeneration may be left out. NodeClaims
+// of an older Karpenter have conditions without reason and message.
+func TestConditions_AreWrittenWithAllThatClientsExpect(t *testing.T) {
+	c := newClaim()
+	c.Status.Conditions = []v1.Condition{{Type: v1.ConditionLaunched, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(created)}}
+	c.Conditions().SetTrue(v1.ConditionDrained, later)
+	c.Conditions().Set(v1.ConditionRegistered, metav1.ConditionUnknown, "", "", later)
+	data, err := json.Marshal(c.Status)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var written struct {
+		Conditions []map[string]any `json:"conditions"`
+	}
+	if err := json.Unmarshal(data, &written); err != nil || len(written.Conditions) != 5 {
+		t.Fatalf("%v, %s", err, data)
+	}
+	for _, x := range written.Conditions {
+		_, message := x["message"].(string)
+		if reason, _ := x["reason"].(string); reason == "" || !message || x["status"] == "" || x["lastTransitionTime"] == nil {
+			t.Errorf("written as %v", x)
+		}
+	}
+	if got := c.Conditions().Get(v1.ConditionLaunched); got.Reason != v1.ConditionLaunched || !got.LastTransitionTime.Time.Equal(created) {
+		t.Errorf("the condition of an older Karpenter is now %+v", got)
+	}
+}
+
 func TestConditions_TransitionTimeMovesOnlyWithStatus(t *testing.T) {
 	c := newClaim()
 	set := c.Conditions()
