@@ -56,10 +56,7 @@ func newScene(t *testing.T) *scene {
 
 // ready makes the class ready in its newest version.
 func (s *scene) ready() {
-	for _, c := range []string{
-		awsv1.ConditionSubnetsReady, awsv1.ConditionSecurityGroupsReady, awsv1.ConditionAMIsReady,
-		awsv1.ConditionCapacityReservationsReady, awsv1.ConditionInstanceProfileReady, awsv1.ConditionValidationSucceeded,
-	} {
+	for _, c := range awsv1.ReadyConditions() {
 		s.class.Conditions().SetTrue(c, time.Unix(1, 0))
 	}
 }

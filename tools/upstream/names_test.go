@@ -30,7 +30,6 @@ func absent() map[string]string {
 		"karpenter.k8s.aws/placement-group-id":                outOfScope,
 		"karpenter.k8s.aws/placement-group-partition":         outOfScope,
 		"PlacementGroupDrift":                                 outOfScope,
-		"PlacementGroupReady":                                 outOfScope,
 		"PlacementGroupResolutionFailed":                      outOfScope,
 		"PlacementGroupNotFound":                              outOfScope,
 		"karpenter.sh/requested-dra-drivers":                  outOfScope,

@@ -69,10 +69,7 @@ func newTest(t *testing.T) *test {
 	class.Status = awsv1.EC2NodeClassStatus{
 		Subnets: []awsv1.Subnet{{ID: "subnet-1", Zone: "a"}}, SecurityGroups: []awsv1.SecurityGroup{{ID: "sg-1"}}, AMIs: []awsv1.AMI{{ID: "ami-1"}},
 	}
-	for _, c := range []string{
-		awsv1.ConditionSubnetsReady, awsv1.ConditionSecurityGroupsReady, awsv1.ConditionAMIsReady,
-		awsv1.ConditionCapacityReservationsReady, awsv1.ConditionInstanceProfileReady, awsv1.ConditionValidationSucceeded,
-	} {
+	for _, c := range awsv1.ReadyConditions() {
 		class.Conditions().SetTrue(c, start)
 	}
 	x.put(class)

@@ -70,6 +70,8 @@ func decide(class *awsv1.EC2NodeClass, o observation, f facts, now time.Time) *a
 			}
 		}
 	}
+	// First, so that a class which has no such condition yet does not lose Ready in between.
+	set(awsv1.ConditionPlacementGroupReady, nil, func() *verdict { return decidePlacementGroup(class.Spec) })
 	set(awsv1.ConditionSubnetsReady, o.subnetsErr, func() *verdict { return decideSubnets(class.Spec, status, o.subnets) })
 	set(awsv1.ConditionSecurityGroupsReady, o.groupsErr, func() *verdict { return decideGroups(class.Spec, status, o.groups) })
 	set(awsv1.ConditionCapacityReservationsReady, o.reservationsErr, func() *verdict {
@@ -101,6 +103,17 @@ func decide(class *awsv1.EC2NodeClass, o observation, f facts, now time.Time) *a
 		conditions.Clear(v1.ConditionUnsupported)
 	}
 	return class
+}
+
+// decidePlacementGroup says why a placement group keeps no node from being launched.
+func decidePlacementGroup(spec awsv1.EC2NodeClassSpec) *verdict {
+	if spec.PlacementGroupSelector == nil {
+		return nil
+	}
+	return &verdict{
+		status: metav1.ConditionTrue, reason: v1.ReasonUnsupportedField,
+		message: "spec.placementGroupSelector is not carried out, and keeps no node from being launched: see condition " + v1.ConditionUnsupported,
+	}
 }
 
 func decideCatalogue(s market.State) *verdict {

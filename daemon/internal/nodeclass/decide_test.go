@@ -2,6 +2,7 @@ package nodeclass
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -75,6 +76,29 @@ func TestDecide_FillsTheStatusOfAReadyClass(t *testing.T) {
 	got.Status.Conditions = conditions
 	if !got.Conditions().IsReady() {
 		t.Errorf("not ready: %+v", conditions)
+	}
+}
+
+// A class whose placement group is left out is as ready as before, and says what is left out.
+func TestDecide_APlacementGroupKeepsNoClassFromBeingReady(t *testing.T) {
+	for reason, selector := range map[string]*awsv1.PlacementGroupSelector{awsv1.ConditionPlacementGroupReady: nil, v1.ReasonUnsupportedField: {Name: "group"}} {
+		c := class()
+		c.Spec.PlacementGroupSelector = selector
+		got := decide(c, found(), clusterFacts(), at(10))
+		is, told := got.Conditions().Get(awsv1.ConditionPlacementGroupReady), got.Conditions().Get(v1.ConditionUnsupported).IsTrue()
+		if !is.IsTrue() || is.Reason != reason || told != (selector != nil) || !got.Conditions().IsReady() {
+			t.Errorf("selector %v: %+v, told: %v", selector, is, told)
+		}
+	}
+}
+
+// A daemon that is new does not make ready classes look as if they had just become so.
+func TestDecide_AConditionThatIsNewDoesNotTouchReady(t *testing.T) {
+	old := decide(class(), found(), clusterFacts(), at(10))
+	old.Status.Conditions = slices.DeleteFunc(old.Status.Conditions, func(c v1.Condition) bool { return c.Type == awsv1.ConditionPlacementGroupReady })
+	is := decide(old, found(), clusterFacts(), at(20)).Conditions().Get(v1.ConditionReady)
+	if !is.IsTrue() || !is.LastTransitionTime.Time.Equal(at(10)) {
+		t.Errorf("Ready is %+v, want as at %s", is, at(10))
 	}
 }
 

@@ -51,10 +51,7 @@ func TestSetStatus_NamesWhatIsUnsupportedWhileThePoolIsReady(t *testing.T) {
 	p := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p", Generation: 2}}
 	p.Spec.Template.Spec.Taints = []v1.Taint{{Key: "a", Effect: "NoSchedule", TimeAdded: &now}}
 	class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "c", Generation: 7}}
-	for _, c := range []string{
-		awsv1.ConditionSubnetsReady, awsv1.ConditionSecurityGroupsReady, awsv1.ConditionAMIsReady,
-		awsv1.ConditionCapacityReservationsReady, awsv1.ConditionInstanceProfileReady, awsv1.ConditionValidationSucceeded,
-	} {
+	for _, c := range awsv1.ReadyConditions() {
 		class.Conditions().SetTrue(c, now.Time)
 	}
 	setStatus(p, class, nil, now.Time)

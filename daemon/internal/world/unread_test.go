@@ -88,10 +88,7 @@ func TestWorld_NothingIsLaunchedFromWhatCannotBeReadUntilItCan(t *testing.T) {
 	p := &v1.NodePool{ObjectMeta: meta("p", 1)}
 	p.Spec.Template.Spec.NodeClassRef = v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.EC2NodeClassKind, Name: "k"}
 	k := &awsv1.EC2NodeClass{ObjectMeta: meta("k", 1)}
-	for _, is := range []string{
-		awsv1.ConditionSubnetsReady, awsv1.ConditionSecurityGroupsReady, awsv1.ConditionAMIsReady,
-		awsv1.ConditionCapacityReservationsReady, awsv1.ConditionInstanceProfileReady, awsv1.ConditionValidationSucceeded,
-	} {
+	for _, is := range awsv1.ReadyConditions() {
 		k.Conditions().SetTrue(is, time.Unix(900, 0))
 	}
 	w.Observe(p)

@@ -54,7 +54,7 @@ const AnnotationInstanceProfile = Group + "/instance-profile-name"
 // profiles that were made for it are deleted.
 const FinalizerTermination = Group + "/termination"
 
-// Condition types. Ready of package v1 depends on all of them.
+// Condition types. Ready of package v1 depends on those of ReadyConditions.
 const (
 	ConditionSubnetsReady              = "SubnetsReady"
 	ConditionSecurityGroupsReady       = "SecurityGroupsReady"
@@ -62,6 +62,11 @@ const (
 	ConditionCapacityReservationsReady = "CapacityReservationsReady" // True also where no reservation is selected
 	ConditionInstanceProfileReady      = "InstanceProfileReady"
 	ConditionValidationSucceeded       = "ValidationSucceeded"
+	// ConditionPlacementGroupReady is always True: the selector of a placement group keeps no
+	// node from being launched, as v1.ConditionUnsupported says of a class that has one.
+	// Programs with Karpenter's types take a class without the condition for one that is not
+	// ready.
+	ConditionPlacementGroupReady = "PlacementGroupReady"
 	// ConditionLaunchPermitted is the product's own: whether AWS would allow a launch. Ready
 	// does not depend on it.
 	ConditionLaunchPermitted = "LaunchPermitted"

@@ -112,8 +112,15 @@ type AMIRequirement struct {
 	Values []string `json:"values,omitempty"`
 }
 
+// ReadyConditions are the conditions that Ready of an EC2NodeClass depends on.
+func ReadyConditions() []string {
+	return []string{
+		ConditionSubnetsReady, ConditionSecurityGroupsReady, ConditionAMIsReady, ConditionCapacityReservationsReady,
+		ConditionInstanceProfileReady, ConditionPlacementGroupReady, ConditionValidationSucceeded,
+	}
+}
+
 // Conditions gives access to the EC2NodeClass's conditions.
 func (c *EC2NodeClass) Conditions() v1.ConditionSet {
-	return v1.NewConditionSet(c, &c.Status.Conditions, ConditionSubnetsReady, ConditionSecurityGroupsReady,
-		ConditionAMIsReady, ConditionCapacityReservationsReady, ConditionInstanceProfileReady, ConditionValidationSucceeded)
+	return v1.NewConditionSet(c, &c.Status.Conditions, ReadyConditions()...)
 }
