@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -15,10 +16,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 )
@@ -39,6 +42,7 @@ type server struct {
 
 	claims map[string]*v1.NodeClaim // the world's
 	nodes  []*corev1.Node           // the world's
+	pods   []*corev1.Pod            // the world's
 	class  *awsv1.EC2NodeClass      // the world's
 
 	mu     sync.Mutex
@@ -47,6 +51,7 @@ type server struct {
 	// conflicts is how many writes of each "METHOD path" are refused as conflicts, beside those
 	// of an outdated version.
 	conflicts map[string]int
+	denied    string // "METHOD path" that a webhook denies
 }
 
 func newServer(t *testing.T) *server {
@@ -101,15 +106,18 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case path+"/" == claimsPath && r.Method == http.MethodGet:
 		object = map[string]any{"kind": "NodeClaimList", "apiVersion": "karpenter.sh/v1", "items": s.listed()}
+	case r.Method+" "+r.URL.Path == s.denied:
+		w.WriteHeader(http.StatusBadRequest)
+		object = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "admission webhook denied the request", "code": http.StatusBadRequest}
 	case !there:
 		w.WriteHeader(http.StatusNotFound)
 		object = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": http.StatusNotFound}
-	case r.Method == http.MethodDelete:
-		merge(object, map[string]any{"metadata": map[string]any{"deletionTimestamp": "2001-01-01T00:00:00Z"}})
-	case s.outdated(object, sent) || s.conflicts[r.Method+" "+r.URL.Path] > 0:
+	case s.outdated(object, sent) || r.Method == http.MethodDelete && !meets(object, body) || s.conflicts[r.Method+" "+r.URL.Path] > 0:
 		s.conflicts[r.Method+" "+r.URL.Path]--
 		w.WriteHeader(http.StatusConflict)
 		object = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Conflict", "code": http.StatusConflict}
+	case r.Method == http.MethodDelete:
+		merge(object, map[string]any{"metadata": map[string]any{"deletionTimestamp": "2001-01-01T00:00:00Z", "resourceVersion": versionAfter(object)}})
 	case r.Header.Get("Content-Type") == string(types.JSONPatchType):
 		want, err := kube.ReadFinalizers(body)
 		if err != nil {
@@ -146,6 +154,35 @@ func (s *server) outdated(object, sent map[string]any) bool {
 	}
 	named := version(sent)
 	return named != nil && named != "" && named != version(object)
+}
+
+// meets says whether the object is the one, and of the version, that a deletion names.
+func meets(object map[string]any, body []byte) bool {
+	options := &metav1.DeleteOptions{}
+	if _, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, options); err != nil {
+		_ = json.Unmarshal(body, options)
+	}
+	meta, _ := object["metadata"].(map[string]any)
+	if options.Preconditions == nil || meta == nil {
+		return true
+	}
+	is := func(field, want string) bool {
+		has, _ := meta[field].(string)
+		return has == want
+	}
+	only := options.Preconditions
+	return (only.UID == nil || is("uid", string(*only.UID))) && (only.ResourceVersion == nil || is("resourceVersion", *only.ResourceVersion))
+}
+
+// versionAfter is the version after that of the object; nothing where it has none.
+func versionAfter(object map[string]any) any {
+	meta, _ := object["metadata"].(map[string]any)
+	text, _ := meta["resourceVersion"].(string)
+	version, err := strconv.Atoi(text)
+	if err != nil {
+		return nil
+	}
+	return strconv.Itoa(version + 1)
 }
 
 func listOf(texts []string) []any {
@@ -229,7 +266,12 @@ func (s *server) LaunchFailed(*v1.NodeClaim, error)                      {}
 func (s *server) LaunchesFail(*v1.NodeClaim, string, string, time.Time)  {}
 func (s *server) Terminated(*v1.NodeClaim, string)                       {}
 
-func (s *server) PodsOn(string) []*corev1.Pod { return nil }
+func (s *server) PodsOn(string) []*corev1.Pod { return slices.Clone(s.pods) }
+
+func (s *server) NodePool(string) (*v1.NodePool, bool)          { return nil, false }
+func (s *server) BudgetsOf(*corev1.Pod) []cluster.PodBudget     { return nil }
+func (s *server) AttachedTo(string, []*corev1.Pod) []string     { return nil }
+func (s *server) Draining(*v1.NodeClaim, string, string, string) {}
 
 // registered is a NodeClaim with its instance and its node.
 func registered() (*v1.NodeClaim, *corev1.Node) {

@@ -91,6 +91,7 @@ type Controller struct {
 	gate       gate
 	shortages  shortages
 	unnamed    sync.Once // the warning that an instance could not be named
+	undeleted  sync.Once // the warning that a Node could not be deleted before its drain
 	// terminating counts the workers that terminate NodeClaims.
 	terminating atomic.Int32
 }

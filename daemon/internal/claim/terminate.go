@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -24,8 +25,8 @@ const poll = 2 * time.Second
 // it is asked again.
 const askAgain = time.Minute
 
-// terminate drains the node, waits for its volumes, terminates the instance, and removes
-// the finalizers of the Node and the NodeClaim.
+// terminate deletes the Node, which its finalizer holds, drains it, waits for its volumes,
+// terminates the instance, and removes the finalizers of the Node and the NodeClaim.
 func (c *Controller) terminate(ctx context.Context, claim *v1.NodeClaim) (time.Duration, error) {
 	if !slices.Contains(claim.Finalizers, v1.FinalizerTermination) {
 		return 0, nil
@@ -43,6 +44,9 @@ func (c *Controller) terminate(ctx context.Context, claim *v1.NodeClaim) (time.D
 		node, up = c.World.NodeOf(claim.Status.ProviderID)
 	}
 	if up && !lost {
+		if node, err = c.deleteNode(ctx, node); err != nil {
+			return 0, err
+		}
 		again, done, err := c.drain(ctx, claim, node, deadline)
 		if err != nil || !done {
 			return again, err
@@ -209,12 +213,55 @@ func (c *Controller) stillThere(ctx context.Context, claim *v1.NodeClaim, id str
 	return i.State != "terminated", nil
 }
 
-// removeNode deletes the Node and removes the finalizer from it.
+// deleteNode deletes the Node before it drains, and returns it as it is then. kube-proxy, CSI
+// drivers and controllers of load balancers see by its deletionTimestamp that it goes, and the
+// finalizer holds it until the instance is gone. Without the finalizer the Node would be gone
+// with its pods on it: such a Node, which has not registered or lost the finalizer, is deleted
+// last. So only the version that was read is deleted. A Node that is being deleted already is
+// left as it is, and so is one whose deletion is refused, as by a webhook: that must not keep
+// pods from getting away.
+func (c *Controller) deleteNode(ctx context.Context, node *corev1.Node) (*corev1.Node, error) {
+	if node.DeletionTimestamp != nil || !slices.Contains(node.Finalizers, v1.FinalizerTermination) {
+		return node, nil
+	}
+	// Nodes().Delete would drop the answer, which is the Node.
+	got := &corev1.Node{}
+	err := c.Core.CoreV1().RESTClient().Delete().Resource("nodes").Name(node.Name).Body(&metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &node.UID, ResourceVersion: &node.ResourceVersion},
+	}).Do(ctx).Into(got)
+	if refused(err) {
+		c.undeleted.Do(func() {
+			c.Logger.Warn("node drains before it is deleted, as its deletion is refused; further ones are not logged", "node", node.Name, "error", err)
+		})
+		return node, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("node %s delete: %w", node.Name, err)
+	}
+	if got.UID != node.UID {
+		return node, nil // a status: the watch brings what has become of the Node
+	}
+	c.World.Observe(got)
+	return got, nil
+}
+
+// refused says whether the API server denies the request, whoever repeats it.
+func refused(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsTooManyRequests(err) {
+		return false
+	}
+	code := status.Status().Code
+	return code >= http.StatusBadRequest && code < http.StatusInternalServerError
+}
+
+// removeNode removes the finalizer from the Node, and deletes the Node if that has not been done.
 func (c *Controller) removeNode(ctx context.Context, node *corev1.Node) error {
-	uid := node.UID
-	err := c.Core.CoreV1().Nodes().Delete(ctx, node.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return fmt.Errorf("node %s delete: %w", node.Name, err)
+	if node.DeletionTimestamp == nil {
+		err := c.Core.CoreV1().Nodes().Delete(ctx, node.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &node.UID}})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return fmt.Errorf("node %s delete: %w", node.Name, err)
+		}
 	}
 	live, err := c.Core.CoreV1().Nodes().Get(ctx, node.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && live.UID != node.UID {

@@ -4,8 +4,13 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
@@ -50,5 +55,201 @@ func TestInstancesOf_RecordedInstanceIsNotForgottenWhileListingsAreLate(t *testi
 		if err != nil || !slices.Equal(slices.Sorted(maps.Keys(got)), tc.want) {
 			t.Errorf("%s: %v, %v, want %v", name, got, err, tc.want)
 		}
+	}
+}
+
+const (
+	deletesNode  = "DELETE " + nodesPath + "n"
+	deletesClaim = "DELETE " + claimsPath + "c"
+	evicts       = "POST /api/v1/namespaces/default/pods/a/eviction"
+)
+
+// draining is a NodeClaim in deletion, as goingAway has it, with its node, on which a pod
+// runs. change makes the live Node another one than that of the watch.
+func draining(t *testing.T, watched, change func(*corev1.Node)) (*server, *cloud) {
+	t.Helper()
+	s, ec2 := goingAway(t)
+	_, node := registered()
+	node.ResourceVersion = "1"
+	watched(node)
+	s.Observe(node)
+	live := node.DeepCopy()
+	change(live)
+	s.put(t, live)
+	s.pods = []*corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", UID: "a"}, Spec: corev1.PodSpec{NodeName: "n"}}}
+	return s, ec2
+}
+
+func asItIs(*corev1.Node) {}
+
+// watch brings the live Node to the world.
+func (s *server) watch(t *testing.T) *corev1.Node {
+	t.Helper()
+	node, err := s.controller.Core.CoreV1().Nodes().Get(t.Context(), "n", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Observe(node)
+	return node
+}
+
+func (s *server) reconcile(t *testing.T, times int) {
+	t.Helper()
+	for range times {
+		if _, err := s.controller.Reconcile(t.Context(), "c"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// times is how often the request was made.
+func (s *server) times(request string) (n int) {
+	for _, w := range s.writes {
+		if w == request {
+			n++
+		}
+	}
+	return n
+}
+
+// Whoever watches Nodes, as kube-proxy and CSI drivers do, sees from the beginning of the
+// drain that the Node goes; and no earlier that it is gone than its instance is.
+func TestTerminate_TheNodeIsBeingDeletedWhileItDrains(t *testing.T) {
+	s, ec2 := draining(t, asItIs, asItIs)
+	s.reconcile(t, 3)
+	if first := slices.Index(s.writes, deletesNode); first < 0 || first > slices.Index(s.writes, evicts) {
+		t.Errorf("writes %v; want the deletion of the Node before the first eviction", s.writes)
+	}
+	node := s.watch(t)
+	if node.DeletionTimestamp == nil || !slices.Contains(node.Finalizers, v1.FinalizerTermination) || len(node.Spec.Taints) != 1 || len(ec2.ended) > 0 {
+		t.Errorf("deleted at %v, finalizers %v, taints %v, ended %v", node.DeletionTimestamp, node.Finalizers, node.Spec.Taints, ec2.ended)
+	}
+	s.pods = nil
+	s.reconcile(t, 6)
+	if _, there := s.live[nodesPath+"n"]; !there || !slices.Equal(ec2.ended, []string{"i-1"}) {
+		t.Errorf("ended %v, the Node is there: %v; want it until the instance is gone", ec2.ended, there)
+	}
+	ec2.instances = nil
+	s.reconcile(t, 2)
+	if n := s.times(deletesNode); len(s.live) > 0 || n != 1 {
+		t.Errorf("the Node was deleted %d times; left %v", n, s.live)
+	}
+}
+
+// Without the finalizer the Node would be gone with its pods on it.
+func TestTerminate_ANodeThatNothingHoldsIsDrainedFirst(t *testing.T) {
+	without := func(n *corev1.Node) { n.Finalizers = nil }
+	for name, watched := range map[string]func(*corev1.Node){
+		"it has not registered":                 without,
+		"somebody has just taken the finalizer": asItIs,
+	} {
+		s, ec2 := draining(t, watched, func(n *corev1.Node) { without(n); n.ResourceVersion = "2" })
+		if _, err := s.controller.Reconcile(t.Context(), "c"); err != nil && !apierrors.IsConflict(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+		node := s.watch(t)
+		s.reconcile(t, 2)
+		if node.DeletionTimestamp != nil || !s.wrote(evicts) {
+			t.Errorf("%s: writes %v", name, s.writes)
+		}
+		s.pods = nil
+		s.reconcile(t, 6)
+		ec2.instances = nil
+		s.reconcile(t, 2)
+		if len(s.live) > 0 || !slices.Equal(ec2.ended, []string{"i-1"}) {
+			t.Errorf("%s: ended %v, left %v", name, ec2.ended, s.live)
+		}
+	}
+}
+
+// The daemon may be killed between the deletions of NodeClaim and Node, in either order, and
+// an answer may be lost: each is deleted once.
+func TestTerminate_NodeAndNodeClaimAreEachDeletedOnce(t *testing.T) {
+	at := metav1.NewTime(time.Unix(5000, 0))
+	deleted := func(n *corev1.Node) { n.DeletionTimestamp, n.ResourceVersion = &at, "2" }
+	for name, tc := range map[string]struct {
+		watched, live func(*corev1.Node)
+		claimStays    bool // nobody has deleted the NodeClaim
+		nodes, claims int
+	}{
+		"the nodeclaim alone is deleted":            {asItIs, asItIs, false, 1, 0},
+		"both are":                                  {deleted, asItIs, false, 0, 0},
+		"somebody has deleted the node":             {deleted, asItIs, true, 0, 1},
+		"the answer to the node's deletion is lost": {asItIs, deleted, false, 1, 0}, // and its repetition is a conflict
+	} {
+		s, ec2 := draining(t, tc.watched, tc.live)
+		if tc.claimStays {
+			c := s.claims["c"].DeepCopy()
+			c.DeletionTimestamp = nil
+			s.put(t, c)
+			s.Observe(c)
+			s.reconcile(t, 1)
+			s.Observe(s.liveClaim(t))
+		}
+		if _, err := s.controller.Reconcile(t.Context(), "c"); err != nil && !apierrors.IsConflict(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+		s.watch(t)
+		s.reconcile(t, 2)
+		s.pods = nil
+		s.reconcile(t, 6)
+		ec2.instances = nil
+		s.reconcile(t, 2)
+		if len(s.live) > 0 || s.times(deletesNode) != tc.nodes || s.times(deletesClaim) != tc.claims {
+			t.Errorf("%s: left %v, writes\n%s", name, s.live, strings.Join(s.writes, "\n"))
+		}
+	}
+}
+
+// liveClaim is the NodeClaim as the API server has it.
+func (s *server) liveClaim(t *testing.T) *v1.NodeClaim {
+	t.Helper()
+	c, err := s.controller.Claims.Get(t.Context(), "c", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// The finalizer is the only thing that holds the Node: who takes it off while the node drains
+// removes the Node, and then nothing is left to drain.
+func TestTerminate_ANodeThatSomebodyRemovesWhileItDrainsHoldsNothingUp(t *testing.T) {
+	s, ec2 := draining(t, asItIs, asItIs)
+	s.reconcile(t, 2)
+	delete(s.live, nodesPath+"n")
+	s.nodes = nil // as the watch brings it
+	s.reconcile(t, 2)
+	if !slices.Equal(ec2.ended, []string{"i-1"}) {
+		t.Errorf("ended %v", ec2.ended)
+	}
+	ec2.instances = nil
+	s.reconcile(t, 2)
+	if len(s.live) > 0 {
+		t.Errorf("left %v", s.live)
+	}
+}
+
+// Nothing of a node can be drained whose instance is gone.
+func TestTerminate_ANodeWhoseInstanceIsGoneGoesAtOnce(t *testing.T) {
+	s, ec2 := draining(t, func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown }, asItIs)
+	ec2.instances = nil
+	s.reconcile(t, 3)
+	if len(s.live) > 0 || s.wrote(evicts) {
+		t.Errorf("left %v, writes %v", s.live, s.writes)
+	}
+}
+
+// A webhook that denies the deletion of Nodes must not keep pods on an instance that EC2 takes.
+func TestTerminate_ANodeThatMayNotBeDeletedDrainsNevertheless(t *testing.T) {
+	s, ec2 := draining(t, asItIs, asItIs)
+	s.denied = deletesNode
+	s.reconcile(t, 2)
+	if !s.wrote(evicts) {
+		t.Errorf("writes %v", s.writes)
+	}
+	s.pods = nil
+	s.reconcile(t, 6)
+	if !slices.Equal(ec2.ended, []string{"i-1"}) {
+		t.Errorf("ended %v", ec2.ended)
 	}
 }

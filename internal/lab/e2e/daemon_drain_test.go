@@ -35,7 +35,7 @@ func (d *daemonLab) deleteClaim(t *testing.T, c v1.NodeClaim) {
 }
 
 // isHeld waits until the condition Drained says why the drain waits, and then
-// sees that nothing goes for a while.
+// sees that nothing goes for a while. The Node is being deleted from the beginning.
 func (d *daemonLab) isHeld(t *testing.T, p pool, c v1.NodeClaim, because string) {
 	t.Helper()
 	eventually(t, func() error {
@@ -49,6 +49,10 @@ func (d *daemonLab) isHeld(t *testing.T, p pool, c v1.NodeClaim, because string)
 		}
 		return nil
 	})
+	node, err := d.Core.CoreV1().Nodes().Get(t.Context(), c.Status.NodeName, metav1.GetOptions{})
+	if err != nil || node.DeletionTimestamp == nil {
+		t.Fatalf("the Node does not say that it goes: deleted at %v, error %v", node.DeletionTimestamp, err)
+	}
 	for range 15 { // longer than the daemon takes to look again
 		time.Sleep(200 * time.Millisecond)
 		pods, err := d.pods(t.Context(), p)
