@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -85,6 +86,40 @@ func NodeClaim(l plan.Launch, pool *v1.NodePool, startup corev1.Taint) *v1.NodeC
 			Resources: v1.ResourceRequirements{Requests: ResourceList(l.Content)},
 		},
 	}
+}
+
+// AskedReservationType adds the type of the capacity reservation to the requirements of a
+// NodeClaim that goes into one, where one of the pods that it is for asks for the type, as
+// Karpenter does. Where nobody asks, it says nothing: definitions that are older than the label
+// refuse it.
+func AskedReservationType(claim *v1.NodeClaim, pods iter.Seq[*corev1.Pod]) {
+	has := func(key string) bool {
+		return slices.ContainsFunc(claim.Spec.Requirements, func(r v1.Requirement) bool { return label.Canonical(r.Key) == key })
+	}
+	if !has(label.Reservation) || has(label.ReservationType) {
+		return
+	}
+	for p := range pods {
+		if asksFor(p, label.ReservationType) {
+			claim.Spec.Requirements = append(claim.Spec.Requirements, v1.Requirement{
+				Key: label.ReservationType, Operator: corev1.NodeSelectorOpIn, Values: []string{awsv1.ReservationDefault}, // no other is launched into
+			})
+			return
+		}
+	}
+}
+
+// asksFor says whether the pod requires something of the label of its node.
+func asksFor(p *corev1.Pod, key string) bool {
+	if _, selects := p.Spec.NodeSelector[key]; selects {
+		return true
+	}
+	if p.Spec.Affinity == nil || p.Spec.Affinity.NodeAffinity == nil || p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return false
+	}
+	return slices.ContainsFunc(p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms, func(t corev1.NodeSelectorTerm) bool {
+		return slices.ContainsFunc(t.MatchExpressions, func(r corev1.NodeSelectorRequirement) bool { return r.Key == key })
+	})
 }
 
 // owners is the NodePool, as Karpenter has it. A NodeClaim of a Provisioner has no owner:

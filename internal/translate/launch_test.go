@@ -129,6 +129,7 @@ func TestNodeClaim_HasNoNoteAboutItselfFromATemplate(t *testing.T) {
 	for _, key := range []string{
 		v1.AnnotationTerminationTimestamp, v1.AnnotationMinValuesRelaxed, v1.AnnotationNodePoolHash, v1.AnnotationNodePoolHashVersion,
 		awsv1.AnnotationNodeClassHash, awsv1.AnnotationNodeClassHashVersion, awsv1.AnnotationInstanceProfile,
+		awsv1.AnnotationTagged, awsv1.AnnotationClusterNameTagged,
 	} {
 		notes[key] = "forged"
 	}
@@ -141,7 +142,7 @@ func TestNodeClaim_HasNoNoteAboutItselfFromATemplate(t *testing.T) {
 			t.Errorf("the NodeClaim has %s", key)
 		}
 	}
-	if claim.Annotations["team"] != "a" || claim.Annotations[v1.AnnotationDoNotDisrupt] != "forged" || len(notes) != 9 {
+	if claim.Annotations["team"] != "a" || claim.Annotations[v1.AnnotationDoNotDisrupt] != "forged" || len(notes) != 11 {
 		t.Errorf("the NodeClaim has %v, the pool %v", claim.Annotations, notes)
 	}
 	remarks := translate.PoolRemarks(pool)

@@ -24,12 +24,14 @@ func usersKeys(all map[string]string) map[string]string {
 }
 
 // notes are the annotations by which the daemon and Karpenter note on a NodeClaim what has
-// become of it: when its drain ends whatever budgets say, what it was launched by, and what
-// it holds. Each is about one NodeClaim, so a template must not bring them either.
+// become of it: when its drain ends whatever budgets say, what it was launched by, what it
+// holds, and that its instance is tagged. Each is about one NodeClaim, so a template must not
+// bring them either.
 func notes() []string {
 	return []string{
 		v1.AnnotationTerminationTimestamp, v1.AnnotationMinValuesRelaxed, v1.AnnotationNodePoolHash, v1.AnnotationNodePoolHashVersion,
 		awsv1.AnnotationNodeClassHash, awsv1.AnnotationNodeClassHashVersion, awsv1.AnnotationInstanceProfile,
+		awsv1.AnnotationTagged, awsv1.AnnotationClusterNameTagged,
 	}
 }
 

@@ -1,6 +1,7 @@
 package translate_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -16,6 +17,46 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
+
+// As Karpenter does, a NodeClaim says the type of its reservation where a pod or its pool
+// asks for one.
+func TestNodeClaim_SaysTheTypeOfItsReservationWhereItIsAskedFor(t *testing.T) {
+	none := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
+	asking := none.DeepCopy()
+	asking.Spec.Template.Spec.Requirements = []v1.Requirement{{Key: label.ReservationType, Operator: "In", Values: []string{"default"}}}
+	selecting := &corev1.Pod{Spec: corev1.PodSpec{NodeSelector: map[string]string{label.ReservationType: "default"}}}
+	requiring := &corev1.Pod{Spec: corev1.PodSpec{Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: label.ReservationType, Operator: "Exists"}},
+		}}},
+	}}}}
+	for name, tc := range map[string]struct {
+		pool        *v1.NodePool
+		pods        []*corev1.Pod
+		reservation string
+		want        int
+	}{
+		"nobody asks":      {none, []*corev1.Pod{{}}, "cr-1", 0},
+		"a pod selects":    {none, []*corev1.Pod{{}, selecting, requiring}, "cr-1", 1},
+		"a pod requires":   {none, []*corev1.Pod{requiring}, "cr-1", 1},
+		"the pool asks":    {asking, []*corev1.Pod{selecting}, "cr-1", 1},
+		"no reservation":   {none, []*corev1.Pod{selecting}, "", 0},
+		"no pod is known ": {none, nil, "cr-1", 0},
+	} {
+		l := plan.Launch{Pool: "p", CapacityType: label.Reserved, Reservation: tc.reservation, Zones: []string{"a"}, Types: []plan.Choice{{Type: "m5.large"}}}
+		claim := translate.NodeClaim(l, tc.pool, v1.AwaitingPodsTaint())
+		translate.AskedReservationType(claim, slices.Values(tc.pods))
+		got := 0
+		for _, r := range claim.Spec.Requirements {
+			if r.Key == label.ReservationType && slices.Equal(r.Values, []string{"default"}) {
+				got++
+			}
+		}
+		if got != tc.want {
+			t.Errorf("%s: %d requirements on the type, want %d: %v", name, got, tc.want, claim.Spec.Requirements)
+		}
+	}
+}
 
 // The reservation is on the NodeClaim from its beginning, as a requirement, and
 // on its label once EC2 has launched into it.

@@ -24,7 +24,6 @@ func absent() map[string]string {
 	const (
 		outOfScope = "the feature is not carried out; the condition Unsupported says so where a field asks for it"
 		atLaunch   = "launches are not tried in advance: a NodeClaim says what EC2 refused"
-		tagging    = "instances are tagged by the launch itself, so nothing has to be noted"
 	)
 	return map[string]string{
 		"karpenter.k8s.aws/placement-group-id":                outOfScope,
@@ -35,8 +34,6 @@ func absent() map[string]string {
 		"karpenter.sh/requested-dra-drivers":                  outOfScope,
 		"DRADriverPoolsNotPublished":                          outOfScope,
 		"compatibility.karpenter.sh/provider":                 "Karpenter declares it and uses it nowhere",
-		"karpenter.k8s.aws/tagged":                            tagging,
-		"compatibility.karpenter.k8s.aws/cluster-name-tagged": tagging,
 		"CreateFleetAuthCheckFailed":                          atLaunch,
 		"CreateLaunchTemplateAuthCheckFailed":                 atLaunch,
 		"RunInstancesAuthCheckFailed":                         atLaunch,

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -42,6 +43,7 @@ type World interface {
 	NodePool(name string) (*v1.NodePool, bool)
 	Node(name string) (*corev1.Node, bool)
 	NodeClaim(name string) (*v1.NodeClaim, bool)
+	Pod(id string) (*corev1.Pod, bool)
 }
 
 // Claims reads and writes NodeClaims.
@@ -123,6 +125,7 @@ func (a *Actor) launch(ctx context.Context, l plan.Launch) error {
 		return nil // the NodePool is gone or cannot be read since; the next decision sees that
 	}
 	claim := translate.NodeClaim(l, pool, v1.AwaitingPodsTaint())
+	translate.AskedReservationType(claim, a.podsOf(l))
 	maps.Copy(claim.Annotations, drift.PoolStamp(pool))
 	claim, err := a.Claims.Create(ctx, claim, metav1.CreateOptions{FieldManager: translate.FieldManager})
 	if err != nil {
@@ -130,6 +133,17 @@ func (a *Actor) launch(ctx context.Context, l plan.Launch) error {
 	}
 	a.World.Observe(claim)
 	return nil
+}
+
+// podsOf are the pods that the launch is for and that still exist.
+func (a *Actor) podsOf(l plan.Launch) iter.Seq[*corev1.Pod] {
+	return func(yield func(*corev1.Pod) bool) {
+		for _, id := range l.Pods {
+			if p, there := a.World.Pod(id); there && !yield(p) {
+				return
+			}
+		}
+	}
 }
 
 func (a *Actor) nominate(ctx context.Context, n plan.Nominate) error {

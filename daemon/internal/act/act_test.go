@@ -53,6 +53,7 @@ func (w *world) Observe(object metav1.Object) {
 		w.pods = append(w.pods, o.Name)
 	}
 }
+func (w *world) Pod(string) (*corev1.Pod, bool)        { return nil, false }
 func (w *world) NodePool(string) (*v1.NodePool, bool)  { return w.pool, w.pool != nil }
 func (w *world) Node(name string) (*corev1.Node, bool) { return w.node, w.node.Name == name }
 func (w *world) NodeClaim(name string) (*v1.NodeClaim, bool) {

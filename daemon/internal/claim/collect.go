@@ -77,7 +77,7 @@ func (c *Collector) Sweep(ctx context.Context) error {
 	there := map[string]bool{}
 	var faults []error
 	var lost []aws.Instance
-	untagged := map[*v1.NodeClaim]aws.Instance{}
+	untagged, tagged := map[*v1.NodeClaim]aws.Instance{}, map[*v1.NodeClaim]aws.Instance{}
 	for _, i := range instances {
 		there[i.ID] = true
 		claim := claims.of(i)
@@ -86,8 +86,11 @@ func (c *Collector) Sweep(ctx context.Context) error {
 		}
 		if owns(claim, i) {
 			faults = append(faults, c.releaseReserved(ctx, claim, i))
-			if tagless(claim, i) {
+			switch {
+			case tagless(claim, i):
 				untagged[claim] = i
+			case unmarked(claim):
+				tagged[claim] = i
 			}
 			continue
 		}
@@ -99,6 +102,7 @@ func (c *Collector) Sweep(ctx context.Context) error {
 	c.suspects = suspects
 	faults = append(faults, c.collect(ctx, lost))
 	c.tag(ctx, untagged)
+	faults = append(faults, c.mark(ctx, tagged))
 	vanished := map[types.UID]bool{}
 	for _, claim := range claims.byUID {
 		missed, err := c.missed(ctx, claim, there)

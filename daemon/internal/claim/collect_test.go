@@ -21,6 +21,7 @@ type cloud struct {
 	instances []aws.Instance
 	ended     []string // ids that Terminate was called with
 	owned     []string // "id nodeclaim uid" of the calls to OwnInstance
+	named     []string // "id name" of the calls to NameInstance
 	err       error    // of every call
 }
 
@@ -42,6 +43,11 @@ func (c *cloud) Instance(_ context.Context, id string) (aws.Instance, error) {
 
 func (c *cloud) OwnInstance(_ context.Context, id, nodeClaim, uid string) error {
 	c.owned = append(c.owned, id+" "+nodeClaim+" "+uid)
+	return c.err
+}
+
+func (c *cloud) NameInstance(_ context.Context, id, name string) error {
+	c.named = append(c.named, id+" "+name)
 	return c.err
 }
 

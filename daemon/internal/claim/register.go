@@ -138,21 +138,28 @@ func (c *Controller) register(ctx context.Context, claim *v1.NodeClaim, node *co
 const nameWithin = 2 * time.Second
 
 // nameInstance tags the instance with the name of its Node, which EC2's console shows,
-// unless the class has a tag Name. Nothing depends on the name: a failure is logged once,
-// and the instance stays without one.
+// unless the class has a tag Name. Nothing depends on the name: a failure is logged once, and
+// Collector.mark tries again.
 func (c *Controller) nameInstance(ctx context.Context, claim *v1.NodeClaim, node string) {
 	class, known := c.World.EC2NodeClass(claim.Spec.NodeClassRef.Name)
 	_, id, err := awsspec.ParseProviderID(claim.Status.ProviderID)
 	if !known || err != nil || class.Spec.Tags[awsspec.TagName] != "" {
 		return
 	}
+	_ = c.setName(ctx, claim, id, node)
+}
+
+// setName tags the instance with the name of its Node.
+func (c *Controller) setName(ctx context.Context, claim *v1.NodeClaim, id, node string) error {
 	ctx, cancel := context.WithTimeout(ctx, nameWithin)
 	defer cancel()
-	if err := c.Cloud.NameInstance(ctx, id, node); err != nil {
+	err := c.Cloud.NameInstance(ctx, id, node)
+	if err != nil {
 		c.unnamed.Do(func() {
 			c.Logger.Warn("instance could not be tagged with the name of its node; further failures are not logged", "nodeclaim", claim.Name, "instance", id, "node", node, "error", err)
 		})
 	}
+	return err
 }
 
 func isUnregistered(t corev1.Taint) bool { return t.Key == v1.TaintUnregistered }

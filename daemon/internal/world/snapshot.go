@@ -275,6 +275,9 @@ func (w *World) EC2NodeClass(name string) (*awsv1.EC2NodeClass, bool) {
 // Node returns the newest known version; it must not be changed.
 func (w *World) Node(name string) (*corev1.Node, bool) { return get(w, w.objects.nodes, name) }
 
+// Pod returns the newest known version of the pod (namespace/name); it must not be changed.
+func (w *World) Pod(id string) (*corev1.Pod, bool) { return get(w, w.objects.pods, id) }
+
 func get[T any](w *World, m map[string]T, name string) (T, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -50,6 +50,13 @@ const (
 // profile of its instance, which is not deleted as long as the NodeClaim exists.
 const AnnotationInstanceProfile = Group + "/instance-profile-name"
 
+// Annotations of NodeClaims, shared with Karpenter: "true" once the instance has the tags with
+// the names of its node and its NodeClaim, and that with the name of the cluster.
+const (
+	AnnotationTagged            = Group + "/tagged"
+	AnnotationClusterNameTagged = "compatibility." + Group + "/cluster-name-tagged"
+)
+
 // FinalizerTermination holds an EC2NodeClass until its launch templates and the instance
 // profiles that were made for it are deleted.
 const FinalizerTermination = Group + "/termination"
