@@ -40,8 +40,6 @@ func absent() map[string]string {
 		"DryRunDisabled":                                      atLaunch,
 		"ConsistentStateFound":                                "a node with less than its NodeClaim promised is seen by the resources that it reports",
 		"ConsistencyCheckFailed":                              "see ConsistentStateFound",
-		"NodeRegistrationHealthy":                             "failures to join are told by the NodeClaims and Events, not yet by the NodePool",
-		"RegistrationFailed":                                  "see NodeRegistrationHealthy",
 		"RegistrationHookPending":                             "registration has no hooks",
 	}
 }

@@ -213,18 +213,20 @@ func (d *daemon) work(ctx context.Context) error {
 		return err
 	}
 	boundGarbage(os.Getenv)
+	pools := &pool.Keeper{World: d.world, Pools: d.pools()}
 	recorder := d.recorder()
+	seen := witness{recorder, pools}
 	decisions := loop.New(loop.Config{
 		World: d.world, Recorder: recorder, Policy: d.config.Policy, WorkLimit: loop.WorkLimit, Logger: d.logger.Named("loop"),
 		Memory: engine.After(pool.DisruptedUntil(d.world.NodePools(), time.Now())),
-		Actor:  &act.Actor{Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world, Recorder: recorder, Now: time.Now},
+		Actor:  &act.Actor{Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world, Recorder: seen, Now: time.Now},
 	})
 	rights := d.rights(decisions)
 	if err := rights(ctx, time.Now()); err != nil {
 		d.logger.Warn("could not check whether the daemon may nominate and bind pods; the first of each will show it", "error", err)
 	}
 	claims := &claim.Controller{
-		Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world, Cloud: d.aws, Scarcity: decisions, Recorder: recorder,
+		Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world, Cloud: d.aws, Scarcity: decisions, Recorder: seen,
 		Logger: d.logger.Named("nodeclaim"), Now: time.Now,
 		Cluster: d.joined.now,
 	}
@@ -236,10 +238,8 @@ func (d *daemon) work(ctx context.Context) error {
 		Claim: func(name string) { claims.Enqueue(name); podEvents.Enqueue(name) }, Class: classes.Enqueue,
 	})
 	defer unsubscribe()
-	pools := &pool.Keeper{World: d.world, Pools: d.pools()}
 	remarks := &remark.Teller{World: d.world, Recorder: recorder}
 	collector := &claim.Collector{Controller: claims, Away: decisions.CloudAway}
-	drift := d.drift(recorder)
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return decisions.Run(ctx) })
@@ -255,7 +255,7 @@ func (d *daemon) work(ctx context.Context) error {
 	}{
 		{rightsEvery, "check of the rights to nominate and bind pods", rights},
 		{nodeclass.CollectEvery, "search for instance profiles that nothing needs", classes.Collect},
-		{driftEvery, "search for drift", drift.Sweep},
+		{driftEvery, "search for drift", d.drift(recorder).Sweep},
 		{market.Every, "keep what AWS has said about types and prices", d.market.Sweep},
 		{market.ReportsEvery, "keep what nodes have reported of their size", d.reports.Sweep},
 		{clusterEvery, "look at the cluster", d.joined.look},

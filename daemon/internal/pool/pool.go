@@ -4,7 +4,8 @@
 // NodeClaims, so that the core can take them away one after the other.
 //
 // Invariants: status is a pure function of the pool, its class and its
-// NodeClaims; a pool is written only when its status changes. The finalizer only delays
+// NodeClaims, but for NodeRegistrationHealthy, which follows from what became of the
+// last ones; a pool is written only when its status changes. The finalizer only delays
 // the garbage collector: whoever removes it by hand lets all NodeClaims be deleted at once,
 // and loses none.
 package pool
@@ -48,6 +49,8 @@ type Writer interface {
 type Keeper struct {
 	World World
 	Pools Writer
+
+	outcomes outcomes
 }
 
 // Sync brings the status of every pool up to date. A pool that cannot be written holds up no
@@ -67,7 +70,7 @@ func (k *Keeper) sync(ctx context.Context, p *v1.NodePool, claims []*v1.NodeClai
 	}
 	class, _ := k.World.EC2NodeClass(p.Spec.Template.Spec.NodeClassRef.Name)
 	want := p.DeepCopy()
-	setStatus(want, class, claims, now)
+	k.setAll(want, class, claims, now)
 	if equality.Semantic.DeepEqual(p.Status, want.Status) {
 		return nil
 	}
@@ -130,6 +133,13 @@ func DisruptedUntil(pools []*v1.NodePool, now time.Time) (last time.Time) {
 		}
 	}
 	return last
+}
+
+// setAll sets the pool's status.
+func (k *Keeper) setAll(p *v1.NodePool, class *awsv1.EC2NodeClass, claims []*v1.NodeClaim, now time.Time) {
+	observed := p.Status.NodeClassObservedGeneration
+	setStatus(p, class, claims, now)
+	k.setHealth(p, class, observed, now)
 }
 
 // setStatus sets the pool's status from the objects. class is nil if the class does

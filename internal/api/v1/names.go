@@ -140,6 +140,10 @@ const (
 	ConditionValidationSucceeded = "ValidationSucceeded"
 	ConditionNodeClassReady      = "NodeClassReady"
 
+	// ConditionNodeRegistrationHealthy of a NodePool says whether its nodes register. Ready
+	// does not depend on it.
+	ConditionNodeRegistrationHealthy = "NodeRegistrationHealthy"
+
 	// ConditionDisrupting of a NodePool is True while pods move away from nodes that go. It
 	// then says since when none do.
 	ConditionDisrupting = "Disrupting"
@@ -171,6 +175,7 @@ const (
 	ReasonNodeClassNotFound         = "NodeClassNotFound"
 	ReasonNodeClassTerminating      = "NodeClassTerminating"
 	ReasonNodeClassReadinessUnknown = "NodeClassReadinessUnknown"
+	ReasonRegistrationFailed        = "RegistrationFailed"
 
 	ReasonLaunchFailed                 = "LaunchFailed"
 	ReasonNodeNotFound                 = "NodeNotFound"

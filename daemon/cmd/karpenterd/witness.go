@@ -1,0 +1,28 @@
+package main
+
+import (
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/pool"
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/telemetry"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+)
+
+// witness is the recorder, which also tells the keeper of NodePools whether their nodes
+// register.
+type witness struct {
+	*telemetry.Recorder
+
+	pools *pool.Keeper
+}
+
+func (w witness) Registered(c *v1.NodeClaim, node string) {
+	w.Recorder.Registered(c, node)
+	w.pools.Registered(c)
+}
+
+func (w witness) Deleted(c *v1.NodeClaim, d plan.Delete) {
+	w.Recorder.Deleted(c, d)
+	if d.Why == plan.LaunchTimeout || d.Why == plan.RegistrationTimeout {
+		w.pools.Failed(c)
+	}
+}
