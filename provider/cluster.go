@@ -172,13 +172,14 @@ func newCluster(config *rest.Config, pace pace) (*cluster, error) {
 	return &cluster{Applier: applier, dynamic: dynamicClient, discovery: discoveryClient, pace: pace}, nil
 }
 
-// checkVersion refuses a Kubernetes version that the daemon does not support.
-func (c *cluster) checkVersion() error {
+// checkVersion refuses a Kubernetes version that the daemon does not work with, and says if it
+// is newer than those that the daemon is made for.
+func (c *cluster) checkVersion() (newer string, err error) {
 	version, err := c.discovery.ServerVersion()
 	if err != nil {
-		return fmt.Errorf("kubernetes version read: %w", err)
+		return "", fmt.Errorf("kubernetes version read: %w", err)
 	}
-	return install.CheckKubernetesVersion(version.GitVersion)
+	return install.NewerKubernetes(version.GitVersion), install.CheckKubernetesVersion(version.GitVersion)
 }
 
 // merge patches a cluster-scoped object. A patch also removes fields that others own:

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 )
 
@@ -32,14 +33,30 @@ func daemonConfig() object {
 	return object{"cluster_name": "lab", "role_arn": "arn:aws:iam::123456789012:role/karpenter"}
 }
 
-func TestDaemon_RefusesAnUnsupportedKubernetesVersion(t *testing.T) {
+func TestDaemon_RefusesAKubernetesVersionThatIsTooOld(t *testing.T) {
 	withoutAWS(t)
-	for _, minor := range []int{29, 37} {
+	h := configured(t, object{"region": testRegion, "kubernetes": object{"host": apiServer(t, 29), "token": "t"}})
+	daemon := h.resource("karpenter_daemon")
+	wantError(t, daemon.apply(daemonConfig()), `karpenter_daemon "karpenter"`, "v1.29", "must be 1.30 or newer")
+	if !daemon.state.IsNull() {
+		t.Error("nothing was made and something is in state")
+	}
+}
+
+// A control plane is upgraded when its owner says so. The apply goes on, here until the server
+// that knows no kinds ends it.
+func TestDaemon_WarnsOfAKubernetesVersionThatIsNewer(t *testing.T) {
+	withoutAWS(t)
+	for minor, want := range map[int]string{36: "", 37: `karpenter_daemon "karpenter": kubernetes version "v1.37.2-eks-1" is newer than 1.30 to 1.36`} {
 		h := configured(t, object{"region": testRegion, "kubernetes": object{"host": apiServer(t, minor), "token": "t"}})
-		daemon := h.resource("karpenter_daemon")
-		wantError(t, daemon.apply(daemonConfig()), `karpenter_daemon "karpenter"`, fmt.Sprintf("v1.%d", minor), "1.30 to 1.36")
-		if !daemon.state.IsNull() {
-			t.Error("nothing was made and something is in state")
+		problems := h.resource("karpenter_daemon").apply(daemonConfig())
+		for _, p := range problems {
+			if strings.Contains(p.Detail, "must be 1.30") {
+				t.Errorf("1.%d is refused: %s", minor, p.Detail)
+			}
+		}
+		if text := warnings(problems); !strings.Contains(text, want) || strings.Contains(text, "is newer") != (want != "") {
+			t.Errorf("1.%d: warnings %q, want %q", minor, text, want)
 		}
 	}
 }

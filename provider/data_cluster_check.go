@@ -82,6 +82,9 @@ func (d *clusterData) tell(m clusterDataModel, s surroundings, in inside, diags 
 	if err := install.CheckKubernetesVersion(s.cluster.Version); err != nil {
 		d.warn(diags, m, "The daemon does not support the Kubernetes version", err.Error(), "karpenter_daemon refuses the cluster.")
 	}
+	if newer := install.NewerKubernetes(s.cluster.Version); newer != "" {
+		d.warn(diags, m, newerKubernetes, newer, "The guide Versions and upgrades (docs/guides/versions.md) says what that means.")
+	}
 	if len(s.public) > 0 && len(s.public) == len(s.subnets) {
 		d.warn(diags, m, "All subnets for nodes are public", fmt.Sprintf("each of %s has a route to an internet gateway. subnet_ids has them all, so that nodes of node pools are in public subnets", strings.Join(s.public, ", ")),
 			"For nodes in private subnets, name other subnets in karpenter_discovery_tags. In a public subnet a node needs a public address, or VPC endpoints, to join the cluster.")

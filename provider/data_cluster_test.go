@@ -299,11 +299,13 @@ func TestClusterData_SubnetsAreThoseOfTheNodeGroups(t *testing.T) {
 	}
 }
 
-func TestClusterData_AVersionThatTheDaemonDoesNotSupportIsAWarning(t *testing.T) {
-	c := furnished(t)
-	c.EKS.Change(testCluster, func(k *ekssim.Cluster) { k.Version = "1.20" })
-	_, diags := c.look(t)
-	onlyWarning(t, diags, "does not support the Kubernetes version", "1.20")
+func TestClusterData_AVersionThatTheDaemonIsNotMadeForIsAWarning(t *testing.T) {
+	for version, want := range map[string]string{"1.20": "does not support the Kubernetes version", "1.37": "The Kubernetes version is newer"} {
+		c := furnished(t)
+		c.EKS.Change(testCluster, func(k *ekssim.Cluster) { k.Version = version })
+		_, diags := c.look(t)
+		onlyWarning(t, diags, want, version)
+	}
 }
 
 // deny refuses an action with the sentence that AWS has for it.

@@ -15,10 +15,13 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 )
 
+// newerKubernetes is the summary of a warning.
+const newerKubernetes = "The Kubernetes version is newer than the provider"
+
 // create installs the daemon, definitions first.
 func (r *daemon) create(ctx context.Context, j job[*cluster], plan *daemonModel) error {
 	plan.Objects = mapValue(nil)
-	objects, err := r.prepare(ctx, j.client, plan)
+	objects, err := r.prepare(ctx, j, plan)
 	if err != nil {
 		return err
 	}
@@ -77,7 +80,7 @@ func (r *daemon) update(ctx context.Context, j job[*cluster], plan *daemonModel,
 	if !plan.Needs.Equal(prior.Needs) && plan.Objects.Equal(prior.Objects) && plan.AdoptDefinitions.Equal(prior.AdoptDefinitions) {
 		return nil
 	}
-	objects, err := r.prepare(ctx, j.client, plan)
+	objects, err := r.prepare(ctx, j, plan)
 	if err != nil {
 		return err
 	}
@@ -153,9 +156,9 @@ func (r *daemon) takeBack(ctx context.Context, j job[*cluster], plan daemonModel
 	return j.client.takeBack(ctx, plan, j.own, j.diags)
 }
 
-// prepare gives the objects to install. The daemon must support the cluster's version.
+// prepare gives the objects to install. The daemon must work with the cluster's version.
 // prepare fills in the values that were unknown in the plan.
-func (r *daemon) prepare(ctx context.Context, c *cluster, plan *daemonModel) ([]*unstructured.Unstructured, error) {
+func (r *daemon) prepare(ctx context.Context, j job[*cluster], plan *daemonModel) ([]*unstructured.Unstructured, error) {
 	if plan.Region.IsUnknown() {
 		clients, err := r.session.AWS(ctx)
 		if err != nil {
@@ -173,7 +176,11 @@ func (r *daemon) prepare(ctx context.Context, c *cluster, plan *daemonModel) ([]
 	if err != nil {
 		return nil, err
 	}
-	return objects, c.checkVersion()
+	newer, err := j.client.checkVersion()
+	if newer != "" {
+		j.diags.AddWarning(newerKubernetes, fmt.Sprintf("karpenter_daemon %q: %s.", importID(*plan), newer))
+	}
+	return objects, err
 }
 
 func deploymentRef(namespace string) kube.Ref {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -318,15 +319,20 @@ func TestObjects_BadOptionIsNamedWithItsRemedy(t *testing.T) {
 	}
 }
 
-func TestCheckKubernetesVersion_IsForThirtyToThirtySix(t *testing.T) {
+func TestCheckKubernetesVersion_RefusesOldOnesAndTellsOfNewOnes(t *testing.T) {
 	for _, good := range []string{"1.30", "1.36", "v1.36.3", "1.33+", "v1.31.2-eks-1552ad0"} {
-		if err := CheckKubernetesVersion(good); err != nil {
-			t.Error(err)
+		if err := CheckKubernetesVersion(good); err != nil || NewerKubernetes(good) != "" {
+			t.Errorf("%q: %v, %q", good, err, NewerKubernetes(good))
 		}
 	}
-	for _, bad := range []string{"", "1.29", "1.37.0", "2.30", "latest", "1.3"} {
-		if err := CheckKubernetesVersion(bad); err == nil || !strings.Contains(err.Error(), "must be 1.30 to 1.36") {
-			t.Errorf("%q: error %v", bad, err)
+	for _, newer := range []string{"1.37.0", "v1.37.1-eks-1", "1.100"} {
+		if err := CheckKubernetesVersion(newer); err != nil || !strings.Contains(NewerKubernetes(newer), strconv.Quote(newer)+" is newer than 1.30 to 1.36") {
+			t.Errorf("%q: %v, %q", newer, err, NewerKubernetes(newer))
+		}
+	}
+	for _, bad := range []string{"", "1.29", "2.30", "latest", "1.3", "1.99999999999999999999"} {
+		if err := CheckKubernetesVersion(bad); err == nil || !strings.Contains(err.Error(), "must be 1.30 or newer: upgrade the cluster") || NewerKubernetes(bad) != "" {
+			t.Errorf("%q: error %v, %q", bad, err, NewerKubernetes(bad))
 		}
 	}
 }

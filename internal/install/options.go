@@ -225,20 +225,42 @@ func (o Options) checkKeys(fault func(option, format string, args ...any)) {
 	}
 }
 
-// Kubernetes minor versions that the daemon works with.
+// Kubernetes minor versions that the daemon is made for. It works with newer ones, too, with
+// what it knows.
 const (
 	MinKubernetesMinor = 30
 	MaxKubernetesMinor = 36
 )
 
-// CheckKubernetesVersion returns an error if the daemon does not support the cluster's version, such as 1.36 or v1.36.3-eks-1.
-func CheckKubernetesVersion(version string) error {
+// kubernetesMinor is 36 of 1.36 or v1.36.3-eks-1; 0 if the text is no such version.
+func kubernetesMinor(version string) int {
 	m := regexp.MustCompile(`^v?1\.([0-9]+)([^0-9].*)?$`).FindStringSubmatch(version)
-	if m != nil {
-		if minor, err := strconv.Atoi(m[1]); err == nil && minor >= MinKubernetesMinor && minor <= MaxKubernetesMinor {
-			return nil
-		}
+	if m == nil {
+		return 0
 	}
-	return fmt.Errorf("kubernetes version %q: must be 1.%d to 1.%d: upgrade the cluster, or use a release of the daemon that supports it",
-		version, MinKubernetesMinor, MaxKubernetesMinor)
+	minor, err := strconv.Atoi(m[1])
+	if err != nil {
+		return 0
+	}
+	return minor
+}
+
+// CheckKubernetesVersion returns an error if the cluster's version, such as 1.36 or
+// v1.36.3-eks-1, is older than what the daemon works with.
+func CheckKubernetesVersion(version string) error {
+	if kubernetesMinor(version) >= MinKubernetesMinor {
+		return nil
+	}
+	return fmt.Errorf("kubernetes version %q: must be 1.%d or newer: upgrade the cluster, or use a release of the daemon that supports it", version, MinKubernetesMinor)
+}
+
+// NewerKubernetes says that a version is newer than those that the daemon is made for; empty if
+// it is not. A control plane may be upgraded at any time, and nodes have to come and go then as
+// before. So it is told, and holds nothing up.
+func NewerKubernetes(version string) string {
+	if kubernetesMinor(version) <= MaxKubernetesMinor {
+		return ""
+	}
+	return fmt.Sprintf("kubernetes version %q is newer than 1.%d to 1.%d, which this release is made for: the daemon goes on with what it knows; "+
+		"upgrade the provider and the daemon once a release names the version", version, MinKubernetesMinor, MaxKubernetesMinor)
 }

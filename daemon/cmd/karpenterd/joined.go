@@ -59,6 +59,9 @@ func (j *joined) read(ctx context.Context, minor string) error {
 	j.mu.Lock()
 	j.latest = is
 	j.mu.Unlock()
+	if newer := install.NewerKubernetes(is.Kubernetes); newer != "" && was.Kubernetes != is.Kubernetes {
+		j.logger.Warn(newer)
+	}
 	if was.Name == "" {
 		return nil
 	}
@@ -86,7 +89,21 @@ func (j *joined) look(ctx context.Context, _ time.Time) error {
 	return errors.Join(err, j.read(ctx, counts))
 }
 
-// minorVersion asks the API server for its version, and checks that it is supported.
+// lookAndTell returns look, which then tells once of each version that is newer than the daemon.
+func (j *joined) lookAndTell(tell func(ctx context.Context, newer string)) func(context.Context, time.Time) error {
+	told := ""
+	return func(ctx context.Context, now time.Time) error {
+		err := j.look(ctx, now)
+		newer := install.NewerKubernetes(j.now().Kubernetes)
+		if newer != "" && newer != told {
+			tell(ctx, newer)
+		}
+		told = newer
+		return err
+	}
+}
+
+// minorVersion asks the API server for its version, and checks that the daemon works with it.
 func minorVersion(versions discovery.ServerVersionInterface) (string, error) {
 	v, err := versions.ServerVersion()
 	if err != nil {

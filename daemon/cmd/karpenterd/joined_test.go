@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,11 +63,55 @@ func TestJoined_FollowsAnUpgradeOfTheControlPlane(t *testing.T) {
 	p.cluster.Endpoint, p.cluster.CertificateAuthority = "", nil // EKS says nothing of them
 	step()
 	look(family.Cluster{Endpoint: "https://two", CertificateAuthority: []byte("B"), Kubernetes: "1.35"})
-	p.git, p.cluster.Endpoint = "v1.99.0", "https://three"
+	p.git, p.minor, p.cluster.Endpoint = "v1.29.0", "29", "https://three"
 	if err := j.look(t.Context(), time.Now()); err == nil {
 		t.Error("an unsupported version is no error")
 	}
 	look(family.Cluster{Endpoint: "https://three", CertificateAuthority: []byte("B"), Kubernetes: "1.35"})
+	p.git, p.minor = "v1.99.0-eks-1", "99+"
+	step()
+	step()
+	look(family.Cluster{Endpoint: "https://three", CertificateAuthority: []byte("B"), Kubernetes: "1.99"})
+}
+
+// A control plane that is newer than the daemon is told of, once, and holds nothing up: also
+// not the start of a daemon.
+func TestJoined_TellsOnceOfAVersionThatIsNewerThanTheDaemon(t *testing.T) {
+	p := &controlPlane{cluster: aws.Cluster{Name: "lab", Endpoint: "https://one"}, git: "v1.36.1", minor: "36"}
+	var log bytes.Buffer
+	j := &joined{name: "lab", eks: p, versions: p, logger: hclog.New(&hclog.LoggerOptions{Output: &log})}
+	var told []string
+	look := j.lookAndTell(func(_ context.Context, newer string) { told = append(told, newer) })
+	for _, step := range []struct {
+		minor, last string // of all that was told
+		count       int
+	}{
+		{"36", "", 0},
+		{"37", "", 0}, // one look is not enough
+		{"37", `"1.37" is newer`, 1},
+		{"37", `"1.37" is newer`, 1},
+		{"38", `"1.37" is newer`, 1},
+		{"38", `"1.38" is newer`, 2},
+	} {
+		p.git, p.minor = "v1."+step.minor+".0", step.minor
+		if err := look(t.Context(), time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if len(told) != step.count || step.count > 0 && !strings.Contains(told[step.count-1], step.last) {
+			t.Errorf("1.%s: told %q", step.minor, told)
+		}
+	}
+	if n := strings.Count(log.String(), "is newer than 1.30 to 1.36"); n != 2 {
+		t.Errorf("logged %d times: %s", n, log.String())
+	}
+	minor, err := minorVersion(p)
+	begun := &joined{name: "lab", eks: p, versions: p, logger: hclog.New(&hclog.LoggerOptions{Output: &log})}
+	if err := errors.Join(err, begun.read(t.Context(), minor)); err != nil || begun.now().Kubernetes != "1.38" {
+		t.Errorf("begun with %+v, %v", begun.now(), err)
+	}
+	if n := strings.Count(log.String(), "is newer than 1.30 to 1.36"); n != 3 {
+		t.Errorf("a daemon that begins logged %d times: %s", n-2, log.String())
+	}
 }
 
 func TestJoined_TheEndpointOfTheSettingsStays(t *testing.T) {

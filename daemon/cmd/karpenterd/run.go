@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -258,7 +259,7 @@ func (d *daemon) work(ctx context.Context) error {
 		{driftEvery, "search for drift", d.drift(recorder).Sweep},
 		{market.Every, "keep what AWS has said about types and prices", d.market.Sweep},
 		{market.ReportsEvery, "keep what nodes have reported of their size", d.reports.Sweep},
-		{clusterEvery, "look at the cluster", d.joined.look},
+		{clusterEvery, "look at the cluster", d.lookAndTell(recorder)},
 		{remark.Every, "look at annotations", remarks.Look},
 		{poolEvery, "nodepool status update", pools.Sync},
 		{poolEvery, "provisioner status update", d.legacy.Sync},
@@ -266,6 +267,20 @@ func (d *daemon) work(ctx context.Context) error {
 		group.Go(func() error { return every(ctx, r.interval, d.logger, r.what, r.do) })
 	}
 	return group.Wait()
+}
+
+// lookAndTell looks at the cluster, and tells of a Kubernetes that is newer than the daemon.
+func (d *daemon) lookAndTell(to *telemetry.Recorder) func(context.Context, time.Time) error {
+	return d.joined.lookAndTell(func(ctx context.Context, newer string) { to.NewerKubernetes(d.self(ctx), newer) })
+}
+
+// self is the daemon's own pod, as the object of Events.
+func (d *daemon) self(ctx context.Context) *corev1.ObjectReference {
+	out := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: d.config.Namespace, Name: d.config.PodName}
+	if pod, err := d.kube.Core.CoreV1().Pods(out.Namespace).Get(ctx, out.Name, metav1.GetOptions{}); err == nil {
+		out.UID = pod.UID // kubectl describe looks for it
+	}
+	return out
 }
 
 // learn reads what the first decision needs: what the leader before this one has written,

@@ -364,6 +364,12 @@ func (r *Recorder) Remark(object *corev1.ObjectReference, remark translate.Remar
 	r.event(object, corev1.EventTypeWarning, remark.Reason, remark.Text)
 }
 
+// NewerKubernetes tells, on the daemon's own pod, of a version of Kubernetes that is newer than
+// the daemon. The log has it from whoever saw the version.
+func (r *Recorder) NewerKubernetes(self *corev1.ObjectReference, text string) {
+	r.event(self, corev1.EventTypeWarning, "NewerKubernetes", text)
+}
+
 // Terminated reports that a NodeClaim and its instance are gone.
 func (r *Recorder) Terminated(c *v1.NodeClaim, instanceID string) {
 	r.Metrics.terminated.WithLabelValues(c.Labels[v1.LabelNodePool]).Inc()

@@ -58,8 +58,8 @@ const home = "https://github.com/karpenterd/terraform-provider-karpenter"
 const description = "The daemon of terraform-provider-karpenter: nodes for Amazon EKS, just in time"
 
 func about(version string) string {
-	return fmt.Sprintf("# %s\napiVersion: v2\nname: %s\ndescription: %q\ntype: application\nversion: %s\nappVersion: %q\nkubeVersion: \">=1.%d.0-0 <1.%d.0-0\"\nhome: %s\n",
-		generated, name, description, version, version, install.MinKubernetesMinor, install.MaxKubernetesMinor+1, home)
+	return fmt.Sprintf("# %s\napiVersion: v2\nname: %s\ndescription: %q\ntype: application\nversion: %s\nappVersion: %q\nkubeVersion: \">=1.%d.0-0\"\nhome: %s\n",
+		generated, name, description, version, version, install.MinKubernetesMinor, home)
 }
 
 // helperText fills in what install says.
