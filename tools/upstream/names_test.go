@@ -26,21 +26,21 @@ func absent() map[string]string {
 		atLaunch   = "launches are not tried in advance: a NodeClaim says what EC2 refused"
 	)
 	return map[string]string{
-		"karpenter.k8s.aws/placement-group-id":                outOfScope,
-		"karpenter.k8s.aws/placement-group-partition":         outOfScope,
-		"PlacementGroupDrift":                                 outOfScope,
-		"PlacementGroupResolutionFailed":                      outOfScope,
-		"PlacementGroupNotFound":                              outOfScope,
-		"karpenter.sh/requested-dra-drivers":                  outOfScope,
-		"DRADriverPoolsNotPublished":                          outOfScope,
-		"compatibility.karpenter.sh/provider":                 "Karpenter declares it and uses it nowhere",
-		"CreateFleetAuthCheckFailed":                          atLaunch,
-		"CreateLaunchTemplateAuthCheckFailed":                 atLaunch,
-		"RunInstancesAuthCheckFailed":                         atLaunch,
-		"DryRunDisabled":                                      atLaunch,
-		"ConsistentStateFound":                                "a node with less than its NodeClaim promised is seen by the resources that it reports",
-		"ConsistencyCheckFailed":                              "see ConsistentStateFound",
-		"RegistrationHookPending":                             "registration has no hooks",
+		"karpenter.k8s.aws/placement-group-id":        outOfScope,
+		"karpenter.k8s.aws/placement-group-partition": outOfScope,
+		"PlacementGroupDrift":                         outOfScope,
+		"PlacementGroupResolutionFailed":              outOfScope,
+		"PlacementGroupNotFound":                      outOfScope,
+		"karpenter.sh/requested-dra-drivers":          outOfScope,
+		"DRADriverPoolsNotPublished":                  outOfScope,
+		"compatibility.karpenter.sh/provider":         "Karpenter declares it and uses it nowhere",
+		"CreateFleetAuthCheckFailed":                  atLaunch,
+		"CreateLaunchTemplateAuthCheckFailed":         atLaunch,
+		"RunInstancesAuthCheckFailed":                 atLaunch,
+		"DryRunDisabled":                              atLaunch,
+		"ConsistentStateFound":                        "a node with less than its NodeClaim promised is seen by the resources that it reports",
+		"ConsistencyCheckFailed":                      "see ConsistentStateFound",
+		"RegistrationHookPending":                     "registration has no hooks",
 	}
 }
 

@@ -268,9 +268,9 @@ func (s *server) Terminated(*v1.NodeClaim, string)                       {}
 
 func (s *server) PodsOn(string) []*corev1.Pod { return slices.Clone(s.pods) }
 
-func (s *server) NodePool(string) (*v1.NodePool, bool)          { return nil, false }
-func (s *server) BudgetsOf(*corev1.Pod) []cluster.PodBudget     { return nil }
-func (s *server) AttachedTo(string, []*corev1.Pod) []string     { return nil }
+func (s *server) NodePool(string) (*v1.NodePool, bool)           { return nil, false }
+func (s *server) BudgetsOf(*corev1.Pod) []cluster.PodBudget      { return nil }
+func (s *server) AttachedTo(string, []*corev1.Pod) []string      { return nil }
 func (s *server) Draining(*v1.NodeClaim, string, string, string) {}
 
 // registered is a NodeClaim with its instance and its node.
