@@ -104,8 +104,11 @@ func decide(class *awsv1.EC2NodeClass, o observation, f facts, now time.Time) *a
 }
 
 func decideCatalogue(s market.State) *verdict {
-	if s.Reason == "" {
+	if s.Reason == "" && s.Message == "" {
 		return nil
+	}
+	if s.Reason == "" {
+		return &verdict{status: metav1.ConditionTrue, reason: awsv1.ConditionCatalogueCurrent, message: s.Message}
 	}
 	return failed(s.Reason, "%s", s.Message)
 }
