@@ -123,10 +123,10 @@ func TestDaemon_PlansItsPoliciesIntoTheDeployment(t *testing.T) {
 		return digest
 	}
 	byDefault := deployment(nil)
-	if named := deployment(object{"preference_policy": "Respect", "min_values_policy": "Strict", "node_cost": "0.005", "pause_disruption": false}); named != byDefault {
+	if named := deployment(object{"preference_policy": "Respect", "min_values_policy": "Strict", "node_cost": "0.005", "pause_disruption": false, "use_fips_endpoint": false, "use_dualstack_endpoint": false}); named != byDefault {
 		t.Error("Respect, Strict and 0.005 are not the defaults")
 	}
-	for _, changes := range []object{{"preference_policy": "Ignore"}, {"min_values_policy": "BestEffort"}, {"node_cost": "0"}, {"pause_disruption": true}, {"scheduler_config": "podTopologySpread: {}"}} {
+	for _, changes := range []object{{"preference_policy": "Ignore"}, {"min_values_policy": "BestEffort"}, {"node_cost": "0"}, {"pause_disruption": true}, {"use_fips_endpoint": true}, {"use_dualstack_endpoint": true}, {"scheduler_config": "podTopologySpread: {}"}} {
 		if deployment(changes) == byDefault {
 			t.Errorf("%v changes nothing", changes)
 		}
@@ -137,4 +137,26 @@ func TestDaemon_ForAnotherClusterThanTheProvidersIsRefused(t *testing.T) {
 	withoutAWS(t)
 	h := configured(t, object{"region": testRegion, "eks": object{"cluster_name": "other"}})
 	wantError(t, h.resource("karpenter_daemon").plan(daemonConfig()).problems, `"lab"`, `"other"`, "cluster_name")
+}
+
+func TestDaemon_CallsTheEndpointsThatTheProviderCalls(t *testing.T) {
+	withoutAWS(t)
+	for name, c := range map[string]struct {
+		provider, daemon object
+		fips, dual       bool
+	}{
+		"neither":              {nil, nil, false, false},
+		"as the provider":      {object{"use_fips_endpoint": true, "use_dualstack_endpoint": true}, nil, true, true},
+		"what the daemon says": {object{"use_fips_endpoint": true}, object{"use_fips_endpoint": false, "use_dualstack_endpoint": true}, false, true},
+	} {
+		h := configured(t, with(object{"region": testRegion, "eks": object{"cluster_name": "lab"}}, c.provider))
+		p := h.resource("karpenter_daemon").plan(with(daemonConfig(), c.daemon))
+		wantNoError(t, p.problems)
+		for attribute, want := range map[string]bool{"use_fips_endpoint": c.fips, "use_dualstack_endpoint": c.dual} {
+			var got bool
+			if err := attributeOf(t, p.value, attribute).As(&got); err != nil || got != want {
+				t.Errorf("%s: %s is planned as %v, want %v (%v)", name, attribute, got, want, err)
+			}
+		}
+	}
 }

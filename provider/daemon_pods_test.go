@@ -53,6 +53,7 @@ func everyOption() object {
 	return object{
 		"cluster_name": "other", "cluster_endpoint": "https://10.0.0.1", "queue_name": "events", "region": "eu-west-1", "log_level": "debug",
 		"preference_policy": "Ignore", "min_values_policy": "BestEffort", "node_cost": "0.02", "scheduler_config": "podTopologySpread: {}",
+		"use_fips_endpoint": true, "use_dualstack_endpoint": true,
 		"pause_disruption": true, "metrics_port": 9090, "health_probe_port": 9091, "namespace": "nodes",
 		"resources": object{"requests": object{"cpu": "1"}, "limits": object{"memory": "2Gi"}},
 		"image":     object{"pull_policy": "Always"}, "replicas": 3, "role_arn": "arn:aws:iam::123456789012:role/other", "service_account": "launcher",

@@ -54,6 +54,8 @@ type transportModel struct {
 	HTTPProxy  types.String `tfsdk:"http_proxy"`
 	HTTPSProxy types.String `tfsdk:"https_proxy"`
 	NoProxy    types.String `tfsdk:"no_proxy"`
+	FIPS       types.Bool   `tfsdk:"use_fips_endpoint"`
+	DualStack  types.Bool   `tfsdk:"use_dualstack_endpoint"`
 }
 
 // settings are the configuration without null and unknown values. An empty string
@@ -125,6 +127,7 @@ func (m providerModel) login() credentials.Settings {
 		AccessKey: m.AccessKey.ValueString(), SecretKey: m.SecretKey.ValueString(), Token: m.Token.ValueString(),
 		MaxAttempts: int(m.MaxRetries.ValueInt64()), RetryMode: m.RetryMode.ValueString(),
 		HTTPProxy: m.HTTPProxy.ValueStringPointer(), HTTPSProxy: m.HTTPSProxy.ValueStringPointer(), NoProxy: m.NoProxy.ValueString(),
+		FIPS: m.FIPS.ValueBoolPointer(), DualStack: m.DualStack.ValueBoolPointer(),
 	}
 	for _, element := range m.AssumeRole.Elements() {
 		role, ok := element.(types.Object)

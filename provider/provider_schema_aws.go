@@ -119,6 +119,10 @@ func transportAttributes() map[string]schema.Attribute {
 		"http_proxy":  plainText("URL of the proxy for calls to AWS: `http`, `https` or `socks5`. It also serves HTTPS endpoints, if there is no HTTPS proxy. Default: `HTTP_PROXY`.", proxyURL()),
 		"https_proxy": plainText("URL of the proxy for calls to HTTPS endpoints of AWS. Default: `HTTPS_PROXY`.", proxyURL()),
 		"no_proxy":    plainText("Comma-separated hosts that are called without a proxy. Default: `NO_PROXY`."),
+		"use_fips_endpoint": optionalBool("Call the FIPS endpoints of AWS. A service that has none in the region cannot be called then, and the error names the endpoint; " +
+			"a service in `endpoints` is called there. Default: `AWS_USE_FIPS_ENDPOINT`, then the profile."),
+		"use_dualstack_endpoint": optionalBool("Call the dual-stack endpoints of AWS, which answer by IPv6, too. A service that has none in the region cannot be called then; " +
+			"a service in `endpoints` is called there. Default: `AWS_USE_DUALSTACK_ENDPOINT`, then the profile."),
 	}
 }
 

@@ -44,6 +44,8 @@ type daemonModel struct {
 	ServiceAccount   types.String `tfsdk:"service_account"`
 	ClusterName      types.String `tfsdk:"cluster_name"`
 	Region           types.String `tfsdk:"region"`
+	FIPS             types.Bool   `tfsdk:"use_fips_endpoint"`
+	DualStack        types.Bool   `tfsdk:"use_dualstack_endpoint"`
 	RoleARN          types.String `tfsdk:"role_arn"`
 	QueueName        types.String `tfsdk:"queue_name"`
 	ClusterEndpoint  types.String `tfsdk:"cluster_endpoint"`
@@ -86,6 +88,7 @@ func (r *daemon) Metadata(ctx context.Context, req resource.MetadataRequest, res
 func (r *daemon) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	attributes := r.attributes(ctx)
 	maps.Copy(attributes, podAttributes())
+	maps.Copy(attributes, endpointKindAttributes())
 	resp.Schema = schema.Schema{MarkdownDescription: daemonDescription(), Attributes: attributes}
 }
 
@@ -197,6 +200,35 @@ func daemonLabelsAttribute() schema.Attribute {
 	}
 }
 
+// endpointKindAttributes say which endpoints of AWS the daemon calls.
+func endpointKindAttributes() map[string]schema.Attribute {
+	out := map[string]schema.Attribute{}
+	for name, what := range map[string]string{
+		"use_fips_endpoint":      "Call the FIPS endpoints of AWS",
+		"use_dualstack_endpoint": "Call the dual-stack endpoints of AWS, which answer by IPv6, too",
+	} {
+		out[name] = schema.BoolAttribute{
+			Optional: true, Computed: true,
+			MarkdownDescription: what + ". A service that has none in the region cannot be called then, and the daemon's log names the endpoint. Default: as the provider does, see its `" + name + "`.",
+		}
+	}
+	return out
+}
+
+// planEndpoints fills in which endpoints the daemon calls, where the configuration does not
+// say.
+func (r *daemon) planEndpoints(ctx context.Context, config daemonModel, plan *daemonModel, set func(name string, value any)) {
+	fips, dualStack := r.session.endpointKinds(ctx)
+	if config.FIPS.IsNull() {
+		plan.FIPS = fips
+		set("use_fips_endpoint", fips)
+	}
+	if config.DualStack.IsNull() {
+		plan.DualStack = dualStack
+		set("use_dualstack_endpoint", dualStack)
+	}
+}
+
 func pauseDisruptionAttribute() schema.Attribute {
 	return schema.BoolAttribute{
 		Optional: true, Computed: true, Default: booldefault.StaticBool(false),
@@ -282,6 +314,7 @@ func (r *daemon) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
 	} else {
 		r.planCluster(ctx, &resp.Diagnostics)
 	}
+	r.planEndpoints(ctx, config, &plan, set)
 	if eks := r.session.eks; eks != nil && r.session.unknownCluster == "" && !plan.ClusterName.IsUnknown() && plan.ClusterName.ValueString() != eks.clusterName {
 		resp.Diagnostics.AddAttributeError(path.Root("cluster_name"), "Conflicting cluster names", fmt.Sprintf(
 			"cluster_name of karpenter_daemon is %q, but eks.cluster_name of the provider is %q. The daemon must run in the cluster for which it launches nodes: set both to the same name.",
@@ -313,7 +346,7 @@ func (m daemonModel) deploymentID() types.String {
 
 // complete tells whether all is known that the objects are made of.
 func (m daemonModel) complete(ctx context.Context) bool {
-	return whollyKnown(ctx, m.Pods.Values()...) && whollyKnown(ctx, m.Namespace, m.ServiceAccount, m.ClusterName, m.ClusterEndpoint, m.Region, m.RoleARN, m.QueueName,
+	return whollyKnown(ctx, m.Pods.Values()...) && whollyKnown(ctx, m.Namespace, m.ServiceAccount, m.ClusterName, m.ClusterEndpoint, m.Region, m.FIPS, m.DualStack, m.RoleARN, m.QueueName,
 		m.Image, m.ImageReference, m.Replicas, m.LogLevel, m.PreferencePolicy, m.MinValuesPolicy, m.NodeCost, m.PauseDisruption, m.LegacyAPI, m.SchedulerConfig, m.Labels, m.Annotations)
 }
 
@@ -323,7 +356,7 @@ func (m daemonModel) objects(ctx context.Context) ([]*unstructured.Unstructured,
 	options := install.Options{
 		Namespace: m.Namespace.ValueString(), ServiceAccount: m.ServiceAccount.ValueString(), Image: m.ImageReference.ValueString(),
 		Replicas: m.Replicas.ValueInt32(), RoleARN: m.RoleARN.ValueString(), ClusterName: m.ClusterName.ValueString(), ClusterEndpoint: m.ClusterEndpoint.ValueString(),
-		Region: m.Region.ValueString(), QueueName: m.QueueName.ValueString(), LogLevel: m.LogLevel.ValueString(),
+		Region: m.Region.ValueString(), FIPS: m.FIPS.ValueBool(), DualStack: m.DualStack.ValueBool(), QueueName: m.QueueName.ValueString(), LogLevel: m.LogLevel.ValueString(),
 		PreferencePolicy: m.PreferencePolicy.ValueString(), MinValuesPolicy: m.MinValuesPolicy.ValueString(),
 		NodeCost: m.NodeCost.ValueString(), PauseDisruption: m.PauseDisruption.ValueBool(), LegacyAPI: m.LegacyAPI.ValueBool(),
 		SchedulerConfig: m.SchedulerConfig.ValueString(), Labels: stringMap(m.Labels), Annotations: stringMap(m.Annotations), Pods: m.Install(ctx, &diags),

@@ -166,6 +166,13 @@ func (r *daemon) prepare(ctx context.Context, j job[*cluster], plan *daemonModel
 		}
 		plan.Region = types.StringValue(clients.Region())
 	}
+	fips, dualStack := r.session.endpointKinds(ctx)
+	if plan.FIPS.IsUnknown() {
+		plan.FIPS = fips
+	}
+	if plan.DualStack.IsUnknown() {
+		plan.DualStack = dualStack
+	}
 	plan.ID = plan.deploymentID()
 	reference, err := r.session.imageReference(ctx, plan.Image)
 	if err != nil {

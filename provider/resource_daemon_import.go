@@ -56,13 +56,13 @@ func (m *daemonModel) reconstruct(ctx context.Context, c *cluster, usual install
 	m.Replicas = types.Int32PointerValue(deployment.Spec.Replicas)
 	m.ClusterName = types.StringValue(environment(container, install.EnvClusterName))
 	m.Region = types.StringValue(environment(container, install.EnvRegion))
+	m.FIPS, m.DualStack = types.BoolValue(on(container, install.EnvFIPS)), types.BoolValue(on(container, install.EnvDualStack))
 	m.QueueName = stringOrNull(environment(container, install.EnvInterruptionQueue))
 	m.LogLevel = types.StringValue(environment(container, install.EnvLogLevel))
 	m.PreferencePolicy = types.StringValue(environment(container, install.EnvPreferencePolicy))
 	m.MinValuesPolicy = types.StringValue(environment(container, install.EnvMinValuesPolicy))
 	m.NodeCost = types.StringValue(environment(container, install.EnvNodeCost))
-	paused, err := strconv.ParseBool(environment(container, install.EnvPauseDisruption))
-	m.PauseDisruption = types.BoolValue(err == nil && paused)
+	m.PauseDisruption = types.BoolValue(on(container, install.EnvPauseDisruption))
 	if err := m.reconstructDefinitions(ctx, c); err != nil {
 		return err
 	}
@@ -78,6 +78,12 @@ func (m *daemonModel) reconstruct(ctx context.Context, c *cluster, usual install
 	shared := convert.Common(deployment.Annotations, deployment.Spec.Template.Annotations, account.GetAnnotations())
 	m.Annotations = mapValueOrNull(shared)
 	return asError(diags)
+}
+
+// on tells whether the container has the variable, and it says true.
+func on(container corev1.Container, name string) bool {
+	yes, err := strconv.ParseBool(environment(container, name))
+	return err == nil && yes
 }
 
 // reconstructDefinitions fills in what definitions in the cluster tell.

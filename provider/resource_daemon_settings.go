@@ -10,6 +10,8 @@ func settingAttributes() map[string]string {
 		install.EnvClusterEndpoint:   "cluster_endpoint",
 		install.EnvInterruptionQueue: "queue_name",
 		install.EnvRegion:            "region",
+		install.EnvFIPS:              "use_fips_endpoint",
+		install.EnvDualStack:         "use_dualstack_endpoint",
 		install.EnvLogLevel:          "log_level",
 		install.EnvPreferencePolicy:  "preference_policy",
 		install.EnvMinValuesPolicy:   "min_values_policy",

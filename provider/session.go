@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
@@ -83,6 +84,19 @@ func (s *session) clients(ctx context.Context) (*aws.Clients, error) {
 			Observe: logCall,
 		})
 	})
+}
+
+// endpointKinds says whether the provider calls FIPS and dual-stack endpoints; unknown while
+// its configuration is. A provider that calls no AWS calls neither.
+func (s *session) endpointKinds(ctx context.Context) (fips, dualStack types.Bool) {
+	clients, err := s.clients(ctx)
+	switch {
+	case errors.Is(err, ErrConfigUnknown):
+		return types.BoolUnknown(), types.BoolUnknown()
+	case err != nil:
+		return types.BoolValue(false), types.BoolValue(false)
+	}
+	return types.BoolValue(clients.UsesFIPS()), types.BoolValue(clients.UsesDualStack())
 }
 
 // planRegion is the region of the plan; "" while the region is unknown. A configuration

@@ -46,6 +46,8 @@ type Call struct {
 // default chain (environment, shared files, web identity, container, instance).
 type Config struct {
 	Region      string                      // empty: AWS_REGION, then the profile's
+	FIPS        *bool                       // whether to call FIPS endpoints; nil: AWS_USE_FIPS_ENDPOINT, then the profile
+	DualStack   *bool                       // whether to call endpoints that answer by IPv6, too; nil: AWS_USE_DUALSTACK_ENDPOINT, then the profile
 	Endpoints   map[string]string           // base URL by service name, see Services; AWS_ENDPOINT_URL works too
 	UserAgent   string                      // product/version, e.g. karpenterd/1.2.3
 	Observe     func(context.Context, Call) // called after every operation, with the operation's context; may be nil
@@ -65,6 +67,7 @@ type Clients struct {
 	justMade    bool // see JustMade
 	clock       *clock
 	keepTag     func(string) bool
+	kinds       sts.EndpointResolverOptions // which endpoints are called, of services without one of their own
 
 	ec2     *ec2.Client
 	eks     *eks.Client
@@ -95,6 +98,7 @@ func New(ctx context.Context, c Config) (*Clients, error) {
 	if c.Region != "" {
 		opts = append(opts, config.WithRegion(c.Region))
 	}
+	opts = append(opts, EndpointOptions(c.FIPS, c.DualStack)...)
 	sdk, err := config.LoadDefaultConfig(ctx, opts...)
 	if err != nil {
 		return nil, fmt.Errorf("configure aws: %w", err)
@@ -102,9 +106,9 @@ func New(ctx context.Context, c Config) (*Clients, error) {
 	return NewFrom(sdk, c)
 }
 
-// NewFrom makes the clients from a configuration of the SDK, which has the region, the
-// credentials, the HTTP client and the retries; c.Region does not count. It never
-// connects, and fails as New does.
+// NewFrom makes the clients from a configuration of the SDK, which has the region, the kind
+// of endpoints, the credentials, the HTTP client and the retries; c.Region, c.FIPS and
+// c.DualStack do not count. It never connects, and fails as New does.
 func NewFrom(sdk awssdk.Config, c Config) (*Clients, error) {
 	for name := range c.Endpoints {
 		if !slices.Contains(Services(), name) {
@@ -131,38 +135,54 @@ func NewFrom(sdk awssdk.Config, c Config) (*Clients, error) {
 }
 
 func newClients(sdk awssdk.Config, c Config) *Clients {
-	at := func(service string) *string {
-		if url := c.Endpoints[service]; url != "" {
-			return &url
-		}
-		return nil
-	}
 	propagation := c.Propagation
 	if propagation == 0 {
 		propagation = defaultPropagation
 	}
-	set := func(base **string, service string) {
-		if url := at(service); url != nil {
-			*base = url
+	var kinds sts.EndpointResolverOptions
+	sts.NewFromConfig(sdk, func(o *sts.Options) { kinds = o.EndpointOptions })
+	// The SDK refuses an endpoint of one's own together with a kind of endpoints. An endpoint
+	// of one's own is called as it is.
+	set := func(service string, base **string, fips *awssdk.FIPSEndpointState, dual *awssdk.DualStackEndpointState) {
+		if url := c.Endpoints[service]; url != "" {
+			*base = &url
+		}
+		if *base != nil {
+			*fips, *dual = awssdk.FIPSEndpointStateDisabled, awssdk.DualStackEndpointStateDisabled
 		}
 	}
 	return &Clients{
 		region:      sdk.Region,
 		propagation: propagation,
 		keepTag:     c.KeepTag,
-		ec2:         ec2.NewFromConfig(sdk, func(o *ec2.Options) { set(&o.BaseEndpoint, "ec2") }),
-		eks:         eks.NewFromConfig(sdk, func(o *eks.Options) { set(&o.BaseEndpoint, "eks") }),
-		events:      eventbridge.NewFromConfig(sdk, func(o *eventbridge.Options) { set(&o.BaseEndpoint, "events") }),
-		iam:         iam.NewFromConfig(sdk, func(o *iam.Options) { set(&o.BaseEndpoint, "iam") }),
+		kinds:       kinds,
+		ec2: ec2.NewFromConfig(sdk, func(o *ec2.Options) {
+			set("ec2", &o.BaseEndpoint, &o.EndpointOptions.UseFIPSEndpoint, &o.EndpointOptions.UseDualStackEndpoint)
+		}),
+		eks: eks.NewFromConfig(sdk, func(o *eks.Options) {
+			set("eks", &o.BaseEndpoint, &o.EndpointOptions.UseFIPSEndpoint, &o.EndpointOptions.UseDualStackEndpoint)
+		}),
+		events: eventbridge.NewFromConfig(sdk, func(o *eventbridge.Options) {
+			set("events", &o.BaseEndpoint, &o.EndpointOptions.UseFIPSEndpoint, &o.EndpointOptions.UseDualStackEndpoint)
+		}),
+		iam: iam.NewFromConfig(sdk, func(o *iam.Options) {
+			set("iam", &o.BaseEndpoint, &o.EndpointOptions.UseFIPSEndpoint, &o.EndpointOptions.UseDualStackEndpoint)
+		}),
 		pricing: pricing.NewFromConfig(sdk, func(o *pricing.Options) {
-			set(&o.BaseEndpoint, "pricing")
+			set("pricing", &o.BaseEndpoint, &o.EndpointOptions.UseFIPSEndpoint, &o.EndpointOptions.UseDualStackEndpoint)
 			if list, ok := priceListOf(sdk.Region); ok {
 				o.Region = list.region
 			}
 		}),
-		sqs: sqs.NewFromConfig(sdk, func(o *sqs.Options) { set(&o.BaseEndpoint, "sqs") }),
-		ssm: ssm.NewFromConfig(sdk, func(o *ssm.Options) { set(&o.BaseEndpoint, "ssm") }),
-		sts: sts.NewFromConfig(sdk, func(o *sts.Options) { set(&o.BaseEndpoint, "sts") }),
+		sqs: sqs.NewFromConfig(sdk, func(o *sqs.Options) {
+			set("sqs", &o.BaseEndpoint, &o.EndpointOptions.UseFIPSEndpoint, &o.EndpointOptions.UseDualStackEndpoint)
+		}),
+		ssm: ssm.NewFromConfig(sdk, func(o *ssm.Options) {
+			set("ssm", &o.BaseEndpoint, &o.EndpointOptions.UseFIPSEndpoint, &o.EndpointOptions.UseDualStackEndpoint)
+		}),
+		sts: sts.NewFromConfig(sdk, func(o *sts.Options) {
+			set("sts", &o.BaseEndpoint, &o.EndpointOptions.UseFIPSEndpoint, &o.EndpointOptions.UseDualStackEndpoint)
+		}),
 	}
 }
 

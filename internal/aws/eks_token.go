@@ -57,6 +57,9 @@ func (s *TokenSource) Token(ctx context.Context) (string, time.Time, error) {
 	}
 	request, err := s.sign.PresignGetCallerIdentity(ctx, &sts.GetCallerIdentityInput{}, func(o *sts.PresignOptions) {
 		o.ClientOptions = append(o.ClientOptions, func(o *sts.Options) {
+			// EKS sends the request, and accepts hosts that it knows: no dual-stack ones are
+			// among those of aws-iam-authenticator.
+			o.EndpointOptions.UseDualStackEndpoint = awssdk.DualStackEndpointStateDisabled
 			o.APIOptions = append(o.APIOptions,
 				// This header binds the token to the cluster; it stays a signed header.
 				smithyhttp.SetHeaderValue("x-k8s-aws-id", s.cluster),

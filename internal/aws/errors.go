@@ -35,6 +35,8 @@ var (
 	errNotShown = errors.New("the service does not show the change yet")
 	// ErrUnreachable says that no connection to the endpoint could be made. Most often the region does not exist, or the endpoint is wrong.
 	ErrUnreachable = errors.New("endpoint unreachable")
+	// ErrNoEndpoint says that there is no FIPS or dual-stack endpoint of the service where it is called. It is an ErrUnreachable, too.
+	ErrNoEndpoint = fmt.Errorf("%w: there is no such endpoint", ErrUnreachable)
 	// ErrIdempotentParameterMismatch says that a client token was used before with other parameters.
 	ErrIdempotentParameterMismatch = errors.New("client token was used before with other parameters")
 	// ErrNothingLaunched says that EC2 answered a launch without an instance. EC2 gives
@@ -142,6 +144,8 @@ func classify(err error) error {
 			return fmt.Errorf("%w: %w", ErrInterrupted, context.Canceled)
 		case strings.Contains(err.Error(), "failed to refresh cached credentials"), strings.Contains(err.Error(), "failed to retrieve credentials"):
 			return &classified{kind: ErrCredentials, err: err}
+		case missingEndpoint(err) != "":
+			return fmt.Errorf("%w: %s: %s", ErrNoEndpoint, missingEndpoint(err), err.Error())
 		case errors.As(err, &network) && !network.Timeout():
 			return &classified{kind: ErrUnreachable, err: err}
 		}

@@ -22,7 +22,7 @@ func (c *Clients) EnsureLaunchTemplate(ctx context.Context, t awsspec.LaunchTemp
 	if err == nil || !errors.Is(err, ErrNotFound) {
 		return name, err
 	}
-	_, err = c.ec2.CreateLaunchTemplate(ctx, templateInput(t))
+	_, err = c.ec2.CreateLaunchTemplate(ctx, templateInput(t, c.region))
 	err = wrap(err, "launch template %q create", name)
 	if errors.Is(err, ErrConflict) {
 		return name, nil
@@ -30,10 +30,14 @@ func (c *Clients) EnsureLaunchTemplate(ctx context.Context, t awsspec.LaunchTemp
 	return name, err
 }
 
-func templateInput(t awsspec.LaunchTemplate) *ec2.CreateLaunchTemplateInput {
+func templateInput(t awsspec.LaunchTemplate, region string) *ec2.CreateLaunchTemplateInput {
+	data := templateData(t)
+	if !awsspec.MetadataByIPv6(region) {
+		data.MetadataOptions.HttpProtocolIpv6 = ""
+	}
 	return &ec2.CreateLaunchTemplateInput{
 		LaunchTemplateName: awssdk.String(t.Name()),
-		LaunchTemplateData: templateData(t),
+		LaunchTemplateData: data,
 		TagSpecifications:  []ec2types.TagSpecification{tagsFor(ec2types.ResourceTypeLaunchTemplate, t.Tags)},
 	}
 }
@@ -70,6 +74,9 @@ func templateData(t awsspec.LaunchTemplate) *ec2types.RequestLaunchTemplateData 
 			CapacityReservationPreference: ec2types.CapacityReservationPreferenceCapacityReservationsOnly,
 			CapacityReservationTarget:     &ec2types.CapacityReservationTarget{CapacityReservationId: &t.Reservation},
 		}
+	}
+	if t.Dedicated {
+		data.Placement = &ec2types.LaunchTemplatePlacementRequest{Tenancy: ec2types.TenancyDedicated}
 	}
 	if t.Spot {
 		data.TagSpecifications = append(data.TagSpecifications, tags(ec2types.ResourceTypeSpotInstancesRequest))

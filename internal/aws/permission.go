@@ -31,7 +31,7 @@ type Trial struct {
 // tried without, and is allowed if it is in one of the subnets. Errors: ErrUnauthorized,
 // ErrProfileUnknown; any other error says nothing of permissions.
 func (c *Clients) MayLaunch(ctx context.Context, t Trial) error {
-	template := templateInput(t.Template)
+	template := templateInput(t.Template, c.region)
 	template.DryRun = awssdk.Bool(true)
 	_, err := c.ec2.CreateLaunchTemplate(ctx, template)
 	if err := allowed(err); err != nil {

@@ -71,7 +71,7 @@ func (in ControllerPolicyInput) launchStatements() []statement {
 			when("ForAllValues:StringEquals", "aws:TagKeys", TagName, TagNodeClaim, TagNodeClaimUID),
 		resourceTagged(allow("DeleteOwn", []string{"ec2:DeleteLaunchTemplate", "ec2:TerminateInstances"}, in.ec2("instance", "launch-template"))),
 		allow("GiveNodeRole", []string{"iam:PassRole"}, in.NodeRoleARNs).
-			when("StringEquals", "iam:PassedToService", ec2Principal(in.Partition)),
+			when("StringEquals", "iam:PassedToService", ec2Principals(in.Partition)...),
 	}
 }
 

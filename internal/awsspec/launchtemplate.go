@@ -25,6 +25,8 @@ type LaunchTemplate struct {
 	// Without it they use no reservation, not even an open one: otherwise the daemon
 	// would not know which instances use a reservation, and how many places are left.
 	Reservation string
+	// Dedicated says that instances have hardware of their own.
+	Dedicated bool `json:",omitempty"` // so that templates without keep their names
 	// Tags are those of the template and of its network interfaces. The launch sets the
 	// tags of instances and volumes.
 	Tags map[string]string

@@ -33,10 +33,10 @@ func texts(region string) string {
 	return out.String()
 }
 
-// TestPolicies_OfEachPartitionAreAsRecorded compares all policy texts of three partitions
+// TestPolicies_OfEachPartitionAreAsRecorded compares all policy texts of five partitions
 // with what was read and found right. -update records them anew.
 func TestPolicies_OfEachPartitionAreAsRecorded(t *testing.T) {
-	for _, region := range []string{"us-west-2", "cn-north-1", "us-gov-west-1"} {
+	for _, region := range []string{"us-west-2", "cn-north-1", "us-gov-west-1", "eusc-de-east-1", "us-iso-east-1"} {
 		file := "testdata/policies-" + Partition(region) + ".txt"
 		got := texts(region)
 		if *update {
@@ -56,7 +56,7 @@ func TestPolicies_OfEachPartitionAreAsRecorded(t *testing.T) {
 
 // TestPolicies_NameNoOtherPartition reads every ARN and every principal.
 func TestPolicies_NameNoOtherPartition(t *testing.T) {
-	for region, ec2 := range map[string]string{"us-west-2": "ec2.amazonaws.com", "cn-northwest-1": "ec2.amazonaws.com.cn", "us-gov-east-1": "ec2.amazonaws.com"} {
+	for region, ec2 := range map[string]string{"us-west-2": "ec2.amazonaws.com", "cn-northwest-1": "ec2.amazonaws.com.cn", "us-gov-east-1": "ec2.amazonaws.com", "eusc-de-east-1": "ec2.amazonaws.com", "us-isof-east-1": "ec2.amazonaws.com"} {
 		got := texts(region)
 		for _, arn := range regexp.MustCompile(`arn:[a-z-]+:`).FindAllString(got, -1) {
 			if arn != "arn:"+Partition(region)+":" {
@@ -64,7 +64,7 @@ func TestPolicies_NameNoOtherPartition(t *testing.T) {
 			}
 		}
 		for _, want := range []string{
-			`"iam:PassedToService":["` + ec2 + `"]`, `"Principal":{"Service":"` + ec2 + `"}`,
+			`"iam:PassedToService":["` + ec2 + `"`, `"Principal":{"Service":"` + ec2 + `"}`,
 			`"Principal":{"Service":"pods.eks.amazonaws.com"}`, `"Principal":{"Service":"events.amazonaws.com"}`, `:aud":["sts.amazonaws.com"]`,
 		} {
 			if !strings.Contains(got, want) {
@@ -76,7 +76,7 @@ func TestPolicies_NameNoOtherPartition(t *testing.T) {
 
 func TestPolicies_FitIAMInEveryPartitionWithTheLongestNames(t *testing.T) {
 	cluster := strings.Repeat("c", maxClusterName)
-	for _, region := range []string{"ap-southeast-2", "cn-northwest-1", "us-gov-west-1", "us-isob-east-1"} {
+	for _, region := range []string{"ap-southeast-2", "cn-northwest-1", "us-gov-west-1", "us-isob-east-1", "eusc-de-east-1", "eu-isoe-west-1"} {
 		partition := Partition(region)
 		in := ControllerPolicyInput{
 			Partition: partition, Region: region, Account: "123456789012", Cluster: cluster,

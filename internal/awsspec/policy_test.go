@@ -210,7 +210,7 @@ func TestIRSATrust_IsForOneServiceAccount(t *testing.T) {
 }
 
 func TestNodeTrust_NamesEC2InThePartition(t *testing.T) {
-	for partition, want := range map[string]string{"aws": `"Service":"ec2.amazonaws.com"`, "aws-cn": `"Service":"ec2.amazonaws.com.cn"`, "aws-iso": `"Service":"ec2.c2s.ic.gov"`} {
+	for partition, want := range map[string]string{"aws": `"Service":"ec2.amazonaws.com"`, "aws-cn": `"Service":"ec2.amazonaws.com.cn"`, "aws-iso": `"Service":"ec2.amazonaws.com"`, "aws-eusc": `"Service":"ec2.amazonaws.com"`} {
 		if text := NodeTrust(partition); !strings.Contains(text, want) {
 			t.Errorf("%s: %s, want %s", partition, text, want)
 		}

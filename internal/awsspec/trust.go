@@ -1,10 +1,26 @@
 package awsspec
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
-// ec2Principal is the service principal of EC2. Its domain depends on the partition (IAM
-// user guide, "AWS service principals").
-func ec2Principal(partition string) string { return "ec2." + DNSSuffix(partition) }
+// ec2Principal is the service principal of EC2. IAM refuses a principal with the domain of
+// the endpoints in partitions as new as aws-eusc, and accepts the common one everywhere. In
+// aws-cn, EKS asks for the partition's own in the role of a node.
+func ec2Principal(partition string) string {
+	if partition == "aws-cn" {
+		return "ec2." + DNSSuffix(partition)
+	}
+	return "ec2." + commonSuffix
+}
+
+// ec2Principals are the names by which IAM may know EC2 when it asks whether a role may be
+// passed: beside the principal, that with the domain of the endpoints.
+func ec2Principals(partition string) []string {
+	names := []string{ec2Principal(partition), "ec2." + DNSSuffix(partition)}
+	return slices.Compact(names)
+}
 
 // NodeTrust is the trust policy of a node role: EC2 may assume it for instances.
 func NodeTrust(partition string) string {

@@ -94,16 +94,14 @@ func offeringsOf(f Fact, m Market, zones []Zone, s Settings) []Offering {
 			continue
 		}
 		for _, class := range f.UsageClasses {
-			price := m.OnDemand[f.Name]
-			if class == label.Spot {
-				price = m.spotPrice(f.Name, i)
-			}
+			price, standsIn := m.priceIn(f.Name, class, i)
 			out = append(out, Offering{
 				Zone:         z.Name,
 				ZoneID:       z.ID,
 				CapacityType: class,
 				Price:        price,
 				Available:    price > 0 && s.boots(f),
+				StandIn:      standsIn,
 			})
 		}
 	}
@@ -114,12 +112,13 @@ func offeringsOf(f Fact, m Market, zones []Zone, s Settings) []Offering {
 // are listed too, since the nodes in them need a price.
 func reservedIn(f Fact, m Market, z Zone, s Settings) []Offering {
 	var out []Offering
+	onDemand, _ := m.priceIn(f.Name, label.OnDemand, 0)
 	for _, r := range s.Reservations {
 		if r.InstanceType != f.Name || r.Zone != z.Name {
 			continue
 		}
 		out = append(out, Offering{
-			Zone: z.Name, ZoneID: z.ID, CapacityType: label.Reserved, Price: m.OnDemand[f.Name] / reservedShare, Available: s.boots(f),
+			Zone: z.Name, ZoneID: z.ID, CapacityType: label.Reserved, Price: onDemand / reservedShare, Available: s.boots(f),
 			Reservation: r.ID, Left: max(0, r.Left), Counted: r.Counted,
 		})
 	}

@@ -184,7 +184,7 @@ func TestBuild_LabelsAreAbsentWhereTheFactIs(t *testing.T) {
 		LabelCategory: "m", LabelGeneration: "5", LabelFamily: "m5", LabelSize: "large", LabelFlex: "false",
 		LabelCPU: "2", LabelCPUManufacturer: "intel", LabelClockMHz: "3100", LabelMemory: "8192",
 		LabelEBSBandwidth: "4750", LabelNetworkBandwidth: "750", LabelHypervisor: "nitro",
-		LabelEncryptionInTransit: "false", LabelTenancy: "default",
+		LabelEncryptionInTransit: "false",
 	}
 	for key, value := range want {
 		if labels[key] != value {

@@ -17,6 +17,10 @@ type Offering struct {
 	// Available is false where no price is known, or where the node image does not
 	// run on the type. It does not say whether EC2 has run out of capacity.
 	Available bool
+	// StandIn says that the price stands in for one that nobody knows; see
+	// Market.WithStandIns. It is good enough to choose by, and no proof that a node costs
+	// less than another.
+	StandIn bool
 	// Reservation, Left and Counted are set where the capacity type is reserved.
 	// Reservation is the reservation's id. Left is how many more instances it had
 	// room for at the time Counted; an instance that is launched later takes from

@@ -29,11 +29,10 @@ const (
 	LabelAcceleratorCount    = "karpenter.k8s.aws/instance-accelerator-count"
 	LabelHypervisor          = "karpenter.k8s.aws/instance-hypervisor"
 	LabelEncryptionInTransit = "karpenter.k8s.aws/instance-encryption-in-transit-supported"
-	LabelTenancy             = "karpenter.k8s.aws/instance-tenancy"
 )
 
 // labels are those of every node of the type, except zone and capacity type,
-// which an offering decides. A label whose fact is missing is absent.
+// which an offering decides, and the tenancy, which the pool decides. A label whose fact is missing is absent.
 func (f Fact) labels(region string) label.Labels {
 	m := map[string]string{
 		label.InstanceType:       f.Name,
@@ -47,8 +46,6 @@ func (f Fact) labels(region string) label.Labels {
 		LabelMemory:              strconv.FormatInt(f.MemoryMiB, 10),
 		LabelHypervisor:          f.Hypervisor,
 		LabelEncryptionInTransit: strconv.FormatBool(f.EncryptionInTransit),
-		// Instances are launched with default tenancy only.
-		LabelTenancy: "default",
 	}
 	put := func(key, value string) {
 		if value != "" && value != "0" {

@@ -25,11 +25,14 @@ type Live struct {
 //     NetworkMbps stay, too: EC2 does not tell them, or not as its documentation does.
 //   - On-demand prices of types that the Price List does not name stay, as estimates.
 //   - A zone that the account knows, and for which there is no spot price, has none.
+//   - Where the Price List has not answered, a price that the table does not have either gets
+//     a stand-in. A list that has answered says what is sold on demand.
 func (l Live) Over(facts []Fact, m Market, zones []Zone) ([]Fact, Market) {
 	if l.Types != nil {
 		facts = mergeFacts(facts, l.Types)
 	}
 	names := namesIn(m.Zones, zones)
+	m.SpotUnknown = l.Spot == nil && len(m.Spot) == 0
 	if l.Zones != nil {
 		m, names = l.offered(m, zones, names)
 	}
@@ -44,6 +47,9 @@ func (l Live) Over(facts []Fact, m Market, zones []Zone) ([]Fact, Market) {
 	}
 	if l.Spot != nil {
 		m.Spot, m.SpotIsEstimate = l.spot(m, names), false
+	}
+	if l.OnDemand == nil {
+		m = m.WithStandIns(facts)
 	}
 	return facts, m
 }

@@ -33,6 +33,14 @@ type Market struct {
 	// SpotIsEstimate says that a rule made the prices in Spot, and that they are
 	// not a price history. Sources names the rule.
 	SpotIsEstimate bool
+	// SpotUnknown says that nobody has said what spot costs in the region: neither EC2 nor
+	// the table. A price that is missing then says nothing, and spot counts as on demand.
+	SpotUnknown bool
+	// StandIn has, per instance type, what stands in for an on-demand price that nobody
+	// knows; see WithStandIns. Elsewhere has on-demand prices of other regions, which it is
+	// made of: those of the nearest kind first.
+	StandIn   map[string]quantity.Money
+	Elsewhere []map[string]quantity.Money
 	// Volumes has the list prices of EBS volumes.
 	Volumes VolumePrices
 }

@@ -199,6 +199,8 @@ func (e Evidence) lacks(key string) bool {
 	switch key {
 	case label.Reservation, label.ReservationType, label.ReservationInterruptible:
 		return true
+	case label.Tenancy: // each instance has one
+		return false
 	}
 	return !label.OfInstance(key) || !label.OfOffering(key) && len(e.TypeLabels) > 0
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/launch"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -57,7 +58,8 @@ func cheaper(fleet *offer.Fleet, actions []plan.Action, frees quantity.Money) bo
 }
 
 // newNarrower returns the narrower of the launch; nil if the fleet does not have all that
-// it may become.
+// it may become, or if the price that the plan counts stands in for one that nobody knows.
+// Other types with such a price are left out.
 func newNarrower(fleet *offer.Fleet, l plan.Launch) *narrower {
 	n := &narrower{fleet: fleet}
 	for i, z := range fleet.Zones {
@@ -65,6 +67,7 @@ func newNarrower(fleet *offer.Fleet, l plan.Launch) *narrower {
 			n.zones |= 1 << i
 		}
 	}
+	var all []*offer.Row
 	for _, t := range l.Types {
 		i := slices.IndexFunc(fleet.Rows, func(r offer.Row) bool {
 			return r.Type.Name == t.Type && r.CapacityType == l.CapacityType && r.Reservation == l.Reservation &&
@@ -73,11 +76,14 @@ func newNarrower(fleet *offer.Fleet, l plan.Launch) *narrower {
 		if i < 0 {
 			return nil
 		}
-		n.rows = append(n.rows, &fleet.Rows[i])
+		all = append(all, &fleet.Rows[i])
+	}
+	if n.rows = pick.Those(all, func(r *offer.Row) bool { return !r.StandIn }); all[0].StandIn {
+		return nil
 	}
 	n.pool = &fleet.Pools[n.rows[0].Pool]
 	for i, m := range n.pool.MinValues {
-		n.least = append(n.least, min(m.Count, n.values(n.rows, i)))
+		n.least = append(n.least, min(m.Count, n.values(all, i)))
 	}
 	return n
 }
@@ -178,7 +184,7 @@ func (n *narrower) narrowed(a plan.Action, rows []*offer.Row, zones uint64) plan
 	}
 	l.Types, l.Zones = nil, nil
 	for _, r := range rows {
-		l.Types = append(l.Types, plan.Choice{Type: r.Type.Name, Price: r.InstancePriceIn(zones)})
+		l.Types = append(l.Types, r.ChoiceIn(zones))
 	}
 	slices.SortStableFunc(l.Types, func(a, b plan.Choice) int { return cmp.Compare(a.Price, b.Price) })
 	for i, z := range n.fleet.Zones {

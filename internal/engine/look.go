@@ -171,7 +171,7 @@ func nodeOf(m *mover, state *cluster.NodeState) (x consolidate.Node, takes bool)
 	}
 	x.Young = youngOn(state, m.out.Memory.sweep.pace.young(m.in.Now))
 	if cost, known := m.view.CostOf(c); known && c.Name != "" {
-		x.Price, x.May = cost, true
+		x.Price, x.May, x.StandIn = cost, true, m.view.StandsIn(c)
 	}
 	return x, true
 }

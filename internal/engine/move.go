@@ -488,8 +488,7 @@ func (m *mover) replace(names []string, why plan.DeleteReason, x supposition) bo
 	var sources []cluster.Source
 	for _, name := range names {
 		c, _ := m.view.Snapshot.Claim(name)
-		cost, _ := m.view.CostOf(c)
-		frees = frees.Add(cost)
+		frees = frees.Add(m.view.LeastCostOf(c))
 		sources, spot = append(sources, cluster.Source{Claim: name, UID: c.UID}), spot || c.CapacityType == label.Spot
 	}
 	cost := out.Plan.Cost.Add(out.Plan.Extra.Total())

@@ -178,7 +178,11 @@ func (s *standings) waits(c *cluster.Claim, pool *cluster.Pool, why plan.DeleteR
 	if c.CapacityType == label.Spot {
 		reason = plan.SpotForSpot
 	}
-	return plan.Stay{Reason: reason, Detail: fmt.Sprintf("the node costs %s an hour, and to remove it must save %s of that", cost.Dollars(), s.least(c).Dollars())}
+	detail := fmt.Sprintf("the node costs %s an hour, and to remove it must save %s of that", cost.Dollars(), s.least(c).Dollars())
+	if s.StandsIn(*c) {
+		detail += "; its price stands in for one that nobody knows, so no new node takes its place to save money"
+	}
+	return plan.Stay{Reason: reason, Detail: detail}
 }
 
 // nothingFor says why the static pool can launch no node, if so. A node that is due waits

@@ -132,6 +132,12 @@ func (o Options) env() []corev1.EnvVar {
 	if o.QueueName != "" {
 		env = append(env, corev1.EnvVar{Name: EnvInterruptionQueue, Value: o.QueueName})
 	}
+	if o.FIPS {
+		env = append(env, corev1.EnvVar{Name: EnvFIPS, Value: strconv.FormatBool(true)})
+	}
+	if o.DualStack {
+		env = append(env, corev1.EnvVar{Name: EnvDualStack, Value: strconv.FormatBool(true)})
+	}
 	if o.SchedulerConfig != "" {
 		env = append(env, corev1.EnvVar{Name: EnvSchedulerConfig, Value: o.SchedulerConfig})
 	}

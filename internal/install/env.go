@@ -1,11 +1,15 @@
 package install
 
+import "github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+
 // Environment variables that the daemon reads. They have Karpenter's names, if Karpenter has the setting.
 const (
 	EnvClusterName       = "CLUSTER_NAME"
 	EnvClusterEndpoint   = "CLUSTER_ENDPOINT"   // https URL at which nodes reach the API server; without it the daemon asks EKS
 	EnvInterruptionQueue = "INTERRUPTION_QUEUE" // name; without it the daemon does not learn of interruptions
 	EnvRegion            = "AWS_REGION"
+	EnvFIPS              = awsspec.EnvFIPS      // true or false; AWS's SDKs read it, too
+	EnvDualStack         = awsspec.EnvDualStack // the same
 	EnvLogLevel          = "LOG_LEVEL"
 	EnvPreferencePolicy  = "PREFERENCE_POLICY" // see PreferencePolicies
 	EnvMinValuesPolicy   = "MIN_VALUES_POLICY" // see MinValuesPolicies

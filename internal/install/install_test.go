@@ -224,7 +224,7 @@ func TestDeployment_RunsWithoutPrivilegeOnItsPodsAddress(t *testing.T) {
 			t.Errorf("%s is %q, want %q", name, env[name].Value, want)
 		}
 	}
-	for _, name := range []string{EnvClusterEndpoint, EnvSchedulerConfig} {
+	for _, name := range []string{EnvClusterEndpoint, EnvSchedulerConfig, EnvFIPS, EnvDualStack} {
 		if _, ok := env[name]; ok {
 			t.Errorf("%s is set without a value", name)
 		}
@@ -277,10 +277,10 @@ func TestDeployment_TellsTheDaemonItsMemoryLimit(t *testing.T) {
 func TestDeployment_TellsTheDaemonItsPolicies(t *testing.T) {
 	o := options()
 	o.PreferencePolicy, o.MinValuesPolicy, o.NodeCost, o.SchedulerConfig = PreferencesIgnore, MinValuesBestEffort, "0", "podTopologySpread: {}"
-	o.PauseDisruption = true
+	o.PauseDisruption, o.FIPS, o.DualStack = true, true, true
 	var d appsv1.Deployment
 	find(t, objects(t, o), "Deployment", "karpenterd", &d)
-	for _, want := range []corev1.EnvVar{{Name: "PREFERENCE_POLICY", Value: "Ignore"}, {Name: "MIN_VALUES_POLICY", Value: "BestEffort"}, {Name: "NODE_COST", Value: "0"}, {Name: "PAUSE_DISRUPTION", Value: "true"}, {Name: "SCHEDULER_CONFIG", Value: "podTopologySpread: {}"}} {
+	for _, want := range []corev1.EnvVar{{Name: "PREFERENCE_POLICY", Value: "Ignore"}, {Name: "MIN_VALUES_POLICY", Value: "BestEffort"}, {Name: "NODE_COST", Value: "0"}, {Name: "PAUSE_DISRUPTION", Value: "true"}, {Name: "AWS_USE_FIPS_ENDPOINT", Value: "true"}, {Name: "AWS_USE_DUALSTACK_ENDPOINT", Value: "true"}, {Name: "SCHEDULER_CONFIG", Value: "podTopologySpread: {}"}} {
 		if env := d.Spec.Template.Spec.Containers[0].Env; !slices.Contains(env, want) {
 			t.Errorf("%v is not in %v", want, env)
 		}

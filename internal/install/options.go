@@ -90,6 +90,7 @@ type Options struct {
 	ClusterName                     string
 	ClusterEndpoint                 string // https URL; empty: the daemon asks EKS
 	Region                          string
+	FIPS, DualStack                 bool   // call such endpoints of AWS
 	QueueName                       string // empty: no interruption queue
 	LogLevel                        string
 	PreferencePolicy                string

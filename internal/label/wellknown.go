@@ -23,6 +23,9 @@ const (
 	Reservation              = "karpenter.k8s.aws/capacity-reservation-id"
 	ReservationType          = "karpenter.k8s.aws/capacity-reservation-type"
 	ReservationInterruptible = "karpenter.k8s.aws/capacity-reservation-interruptible"
+	// Tenancy says whether an instance shares its hardware with those of other accounts. The
+	// pool decides it.
+	Tenancy = "karpenter.k8s.aws/instance-tenancy"
 	// NodeName is not a label: matchFields of node affinity selects by it. The @
 	// keeps it apart from every label key.
 	NodeName = "@metadata.name"
@@ -33,6 +36,12 @@ const (
 	OnDemand = "on-demand"
 	Spot     = "spot"
 	Reserved = "reserved"
+)
+
+// Values of the tenancy label.
+const (
+	SharedTenancy = "default"
+	Dedicated     = "dedicated"
 )
 
 // OfReady returns the labels that each node of a NodeClaim has once it takes pods,

@@ -41,6 +41,8 @@ func carriedOut() []Setting {
 		{Variable: "CLUSTER_ENDPOINT", Global: "aws.clusterEndpoint", Value: "settings.clusterEndpoint", Here: "cluster_endpoint"},
 		{Variable: "INTERRUPTION_QUEUE", Global: "aws.interruptionQueueName", Value: "settings.interruptionQueue", Here: "queue_name"},
 		{Variable: "AWS_REGION", Here: "region"},
+		{Variable: "AWS_USE_FIPS_ENDPOINT", Default: "false", Here: "use_fips_endpoint"},
+		{Variable: "AWS_USE_DUALSTACK_ENDPOINT", Default: "false", Here: "use_dualstack_endpoint"},
 		{Variable: "PREFERENCE_POLICY", Value: "settings.preferencePolicy", Default: "Respect", Here: "preference_policy"},
 		{Variable: "MIN_VALUES_POLICY", Value: "settings.minValuesPolicy", Default: "Strict", Here: "min_values_policy"},
 		{Variable: "SCHEDULER_CONFIG", Value: "settings.schedulerConfig", Here: "scheduler_config"},

@@ -44,6 +44,16 @@ type Launch struct {
 type Choice struct {
 	Type  string
 	Price quantity.Money
+	// StandIn says that the price stands in for one that nobody knows.
+	StandIn bool `json:",omitempty"`
+}
+
+// costs is the price as texts have it.
+func (c Choice) costs() string {
+	if c.StandIn {
+		return c.Price.Dollars() + " (a stand-in, as nobody knows the price)"
+	}
+	return c.Price.Dollars()
 }
 
 // Nominate writes the pod's status.nominatedNodeName.

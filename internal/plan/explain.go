@@ -247,7 +247,8 @@ func (l Launch) what() string {
 		what += " in " + strings.Join(l.Zones, " or ")
 	}
 	what += " from NodePool " + strconv.Quote(l.Pool)
-	return what + " at " + l.Price.Dollars() + " an hour"
+	price := Choice{Price: l.Price, StandIn: len(l.Types) > 0 && l.Types[0].StandIn}
+	return what + " at " + price.costs() + " an hour"
 }
 
 // because says which other types were compared: the cheaper type that is too small,
@@ -255,10 +256,10 @@ func (l Launch) what() string {
 func (r LaunchReason) because() string {
 	var parts []string
 	if r.Lacks != nil {
-		parts = append(parts, fmt.Sprintf("%s at %s %s", r.Passed.Type, r.Passed.Price.Dollars(), lacks(*r.Lacks)))
+		parts = append(parts, fmt.Sprintf("%s at %s %s", r.Passed.Type, r.Passed.costs(), lacks(*r.Lacks)))
 	}
 	if r.RunnerUp.Type != "" {
-		parts = append(parts, fmt.Sprintf("the best alternative of another family, %s, costs %s", r.RunnerUp.Type, r.RunnerUp.Price.Dollars()))
+		parts = append(parts, fmt.Sprintf("the best alternative of another family, %s, costs %s", r.RunnerUp.Type, r.RunnerUp.costs()))
 	}
 	return strings.Join(parts, " and ")
 }

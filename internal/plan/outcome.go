@@ -176,12 +176,12 @@ func (r LaunchReason) Explain() string {
 		missing, holds, them = fmt.Sprintf("the static pool keeps %s", quantity.Count(r.Static, "node")), "", ""
 	}
 	s := fmt.Sprintf("%s; %s at %s is the cheapest of %s%s%s",
-		missing, r.Best.Type, r.Best.Price.Dollars(), quantity.Count(int64(r.Considered), "offer"), holds, them)
+		missing, r.Best.Type, r.Best.costs(), quantity.Count(int64(r.Considered), "offer"), holds, them)
 	if r.RunnerUp.Type != "" {
-		s += fmt.Sprintf("; the best alternative of another family is %s at %s", r.RunnerUp.Type, r.RunnerUp.Price.Dollars())
+		s += fmt.Sprintf("; the best alternative of another family is %s at %s", r.RunnerUp.Type, r.RunnerUp.costs())
 	}
 	if r.Lacks != nil {
-		s += fmt.Sprintf("; %s at %s %s", r.Passed.Type, r.Passed.Price.Dollars(), lacks(*r.Lacks))
+		s += fmt.Sprintf("; %s at %s %s", r.Passed.Type, r.Passed.costs(), lacks(*r.Lacks))
 	}
 	if r.Unavailable > 0 {
 		s += "; " + quantity.Count(int64(r.Unavailable), "offering") + " had no capacity a moment ago"

@@ -165,9 +165,13 @@ type offered struct {
 func (p *proof) newNodes(pool cluster.Pool, class cluster.Class) (out []offered) {
 	open := openKeys(pool, class)
 	variants := p.variants(open)
+	tenancy, _ := pool.Labels.Get(label.Tenancy)
 	for _, t := range class.Types {
 		ofType := pool.Labels.Merge(t.Labels).With(label.NodePool, pool.Name).With(label.NodeClass, pool.Class).Merge(label.OfReady())
 		for _, o := range t.Offerings {
+			if o.Reservation != "" && tenancy == label.Dedicated {
+				continue // it is of shared hardware
+			}
 			x := place{labels: ofType.Merge(o.Labels()), open: open, taints: pool.Taints, room: t.Allocatable}
 			if !x.meets(pool.Requirements, false) {
 				continue

@@ -43,6 +43,12 @@ func Pool(p *v1.NodePool) cluster.Pool {
 		return out
 	}
 	out.Requirements, out.MinValues = reqs, minValues(users)
+	tenancy, refused := tenancyOfPool(reqs, out.Labels)
+	if refused != "" {
+		out.NotReady = refused
+		return out
+	}
+	out.Labels = out.Labels.With(label.Tenancy, tenancy)
 	if errs := p.Validate(); len(errs) > 0 {
 		out.NotReady = errs.ToAggregate().Error()
 		return out

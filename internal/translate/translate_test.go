@@ -3,6 +3,7 @@ package translate_test
 import (
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -204,6 +205,38 @@ func TestMoves_SaysTheSameAsThePodThatPodReads(t *testing.T) {
 		read, ours := translate.Pod(p, translate.Lookups{})
 		if want := ours && read.Moves(); translate.Moves(p) != want {
 			t.Errorf("%s: moves = %v, want %v", name, !want, want)
+		}
+	}
+}
+
+func TestPool_DecidesTheTenancyOfItsNodes(t *testing.T) {
+	in := func(operator corev1.NodeSelectorOperator, values ...string) []v1.Requirement {
+		return []v1.Requirement{{Key: label.Tenancy, Operator: operator, Values: values}}
+	}
+	for name, c := range map[string]struct {
+		requirements []v1.Requirement
+		label        string
+		want         string // "" if the pool is not ready
+	}{
+		"no word of it":          {nil, "", label.SharedTenancy},
+		"dedicated":              {in(corev1.NodeSelectorOpIn, label.Dedicated), "", label.Dedicated},
+		"not default":            {in(corev1.NodeSelectorOpNotIn, label.SharedTenancy), "", label.Dedicated},
+		"either, as Karpenter":   {in(corev1.NodeSelectorOpIn, label.Dedicated, label.SharedTenancy), "", label.SharedTenancy},
+		"by the label":           {nil, label.Dedicated, label.Dedicated},
+		"either, and the label":  {in(corev1.NodeSelectorOpExists), label.Dedicated, label.Dedicated},
+		"host":                   {in(corev1.NodeSelectorOpIn, "host"), "", ""},
+		"none":                   {in(corev1.NodeSelectorOpDoesNotExist), "", ""},
+		"label that contradicts": {in(corev1.NodeSelectorOpIn, label.Dedicated), label.SharedTenancy, ""},
+	} {
+		p := &v1.NodePool{}
+		p.Spec.Template.Spec.Requirements = c.requirements
+		if c.label != "" {
+			p.Spec.Template.ObjectMeta.Labels = map[string]string{label.Tenancy: c.label}
+		}
+		got := translate.Pool(p)
+		tenancy, _ := got.Labels.Get(label.Tenancy)
+		if got.Ready != (c.want != "") || c.want != "" && tenancy != c.want || c.want == "" && !strings.Contains(got.NotReady, "dedicated hosts are not supported") {
+			t.Errorf("%s: tenancy %q, ready %v (%s); want %q", name, tenancy, got.Ready, got.NotReady, c.want)
 		}
 	}
 }

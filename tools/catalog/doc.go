@@ -17,5 +17,9 @@
 // answers adds the families of -older-families: facts and offered zones. What EC2
 // lists itself stays as it is. Prices are found as for other types.
 //
+// With -elsewhere it writes prices.tsv alone: on-demand prices of regions that nobody has
+// asked EC2 about, from the tables in the folder pkg/providers/pricing of
+// karpenter-provider-aws.
+//
 // Every group of facts is written with its source and date.
 package main

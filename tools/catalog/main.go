@@ -27,6 +27,8 @@ type options struct {
 	ec2      catalog.Source // what EC2 facts are said to be from
 	today    time.Time
 	older    older
+
+	elsewhere string // the folder with the tables that prices.tsv alone is made of
 }
 
 func main() {
@@ -40,6 +42,9 @@ func run(args []string) error {
 	o, err := parse(args)
 	if err != nil {
 		return err
+	}
+	if o.elsewhere != "" {
+		return writeElsewhere(o.elsewhere, o.ec2.Text, o.out)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -55,6 +60,7 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.out, "out", "../../internal/catalog/embedded/facts", "folder of the facts")
 	flags.StringVar(&o.ec2.Text, "source", "EC2 API", "what to call the source of EC2's facts")
 	flags.StringVar(&o.ec2.Date, "date", o.today.Format(time.DateOnly), "day of EC2's facts")
+	flags.StringVar(&o.elsewhere, "elsewhere", "", "write prices.tsv alone, from the tables in this folder, and ask nobody; -source says what to call them")
 	families := flags.String("older-families", "", "families that -older-endpoint adds, comma-separated")
 	flags.StringVar(&o.older.endpoint, "older-endpoint", "", "URL that answers as EC2 did when it still listed the families of -older-families")
 	flags.StringVar(&o.older.source.Text, "older-source", "", "what to call the source of these families' facts")

@@ -25,6 +25,7 @@ import (
 // config has the daemon's settings. Flags win over the environment.
 type config struct {
 	ClusterName, ClusterEndpoint, Queue, Region string
+	FIPS, DualStack                             bool // endpoints of AWS
 	Namespace, PodName                          string
 	MetricsAddress, HealthAddress, LocalAddress string
 	LogLevel                                    hclog.Level
@@ -43,7 +44,7 @@ func (c config) needsSelectors() bool { return len(c.Spread) > 0 }
 type given struct {
 	config
 
-	level, address, loopback, metrics, health, preferences, minValues, nodeCost, pause, scheduler, factor string
+	level, address, loopback, metrics, health, preferences, minValues, nodeCost, pause, scheduler, factor, fips, dualStack string
 }
 
 // bind declares the flags. What a flag does not say, the environment says.
@@ -65,11 +66,16 @@ func (g *given) bind(flags *pflag.FlagSet, env func(string) string) {
 	text(&g.preferences, "preference-policy", install.EnvPreferencePolicy, install.PreferencesRespect, "Respect: plans consider the preferences of pods; Ignore: they do not")
 	text(&g.minValues, "min-values-policy", install.EnvMinValuesPolicy, install.MinValuesStrict, "if a NodePool's minValues cannot be met, Strict: launch nothing; BestEffort: launch what comes closest")
 	text(&g.nodeCost, "node-cost", install.EnvNodeCost, install.DefaultNodeCost, "dollars an hour that each node costs beside its instance, volumes and public address, such as licences; 0 for none")
-	g.pause = cmp.Or(env(install.EnvPauseDisruption), strconv.FormatBool(false))
-	flags.BoolFunc("pause-disruption", fmt.Sprintf("no node goes for a reason that disruption budgets bound: nodes stay that are empty or could be cheaper, that have drifted or expire ($%s)", install.EnvPauseDisruption), func(value string) error {
-		g.pause = value
-		return nil
-	})
+	toggle := func(to *string, name, variable, help string) {
+		*to = cmp.Or(env(variable), strconv.FormatBool(false))
+		flags.BoolFunc(name, fmt.Sprintf("%s ($%s)", help, variable), func(value string) error {
+			*to = value
+			return nil
+		})
+	}
+	toggle(&g.pause, "pause-disruption", install.EnvPauseDisruption, "no node goes for a reason that disruption budgets bound: nodes stay that are empty or could be cheaper, that have drifted or expire")
+	toggle(&g.fips, "use-fips-endpoint", install.EnvFIPS, "call the FIPS endpoints of AWS")
+	toggle(&g.dualStack, "use-dualstack-endpoint", install.EnvDualStack, "call the dual-stack endpoints of AWS, which answer by IPv6, too")
 	text(&g.scheduler, "scheduler-config", install.EnvSchedulerConfig, "", "JSON or YAML with podTopologySpread.defaultConstraints: the topology spread constraints that the kube-scheduler gives to pods without their own")
 	text(&g.factor, "time-factor", install.EnvTimeFactor, "1", "for laboratories only: how many times as fast as on AWS instances start and end, and notices of interruptions run out")
 	text(&g.loopback, "loopback-address", install.EnvLoopback, install.Loopback, "for laboratories only: the address that stands for the pod's own, where decisions are served")
@@ -147,8 +153,15 @@ func (c *config) take(g given) []error {
 	if c.Policy.NodeCost, err = install.ParseNodeCost(g.nodeCost); err != nil {
 		faults = append(faults, fmt.Errorf("setting node-cost: %w", err))
 	}
-	if c.Policy.PauseDisruption, err = strconv.ParseBool(g.pause); err != nil {
-		faults = append(faults, fmt.Errorf("setting pause-disruption is %q: give true or false", g.pause))
+	for _, toggle := range []struct {
+		value, flag string
+		to          *bool
+	}{
+		{g.pause, "pause-disruption", &c.Policy.PauseDisruption}, {g.fips, "use-fips-endpoint", &c.FIPS}, {g.dualStack, "use-dualstack-endpoint", &c.DualStack},
+	} {
+		if *toggle.to, err = strconv.ParseBool(toggle.value); err != nil {
+			faults = append(faults, fmt.Errorf("setting %s is %q: give true or false", toggle.flag, toggle.value))
+		}
 	}
 	if err = c.hasten(g.factor); err != nil {
 		faults = append(faults, err)

@@ -126,6 +126,7 @@ func TestReadConfig_BadSettingIsNamedWithItsRemedy(t *testing.T) {
 		"cluster":            {env: map[string]string{"CLUSTER_NAME": "a b"}, want: `cluster name "a b"`},
 		"port":               {env: map[string]string{"METRICS_PORT": "0"}, want: `setting metrics-port is "0": give a port from 1 to 65535`},
 		"level":              {args: []string{"--log-level=loud"}, want: `setting log-level is "loud": give trace, debug, info, warn or error`},
+		"FIPS":               {env: map[string]string{"AWS_USE_FIPS_ENDPOINT": "perhaps"}, want: `setting use-fips-endpoint is "perhaps": give true or false`},
 		"pause":              {env: map[string]string{"PAUSE_DISRUPTION": "yes please"}, want: `setting pause-disruption is "yes please": give true or false`},
 		"preferences":        {env: map[string]string{"PREFERENCE_POLICY": "respect"}, want: `setting preference-policy is "respect": give Respect or Ignore`},
 		"minValues":          {args: []string{"--min-values-policy=Lenient"}, want: `setting min-values-policy is "Lenient": give Strict or BestEffort`},
@@ -140,5 +141,22 @@ func TestReadConfig_BadSettingIsNamedWithItsRemedy(t *testing.T) {
 				t.Errorf("error %v, want one line with %q", err, tt.want)
 			}
 		})
+	}
+}
+
+func TestReadConfig_EndpointsAreThoseOfTheEnvironmentUnlessAFlagSaysOtherwise(t *testing.T) {
+	for name, tt := range map[string]struct {
+		env        map[string]string
+		args       []string
+		fips, dual bool
+	}{
+		"usual":       {},
+		"environment": {env: map[string]string{"AWS_USE_FIPS_ENDPOINT": "true", "AWS_USE_DUALSTACK_ENDPOINT": "true"}, fips: true, dual: true},
+		"flags":       {args: []string{"--use-fips-endpoint", "--use-dualstack-endpoint"}, fips: true, dual: true},
+		"flags win":   {env: map[string]string{"AWS_USE_FIPS_ENDPOINT": "true"}, args: []string{"--use-fips-endpoint=false"}},
+	} {
+		if c, err := readConfig(tt.args, environment(tt.env)); err != nil || c.FIPS != tt.fips || c.DualStack != tt.dual {
+			t.Errorf("%s: FIPS %v, dual-stack %v, %v", name, c.FIPS, c.DualStack, err)
+		}
 	}
 }

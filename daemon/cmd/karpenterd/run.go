@@ -152,7 +152,7 @@ func (d *daemon) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.aws, err = aws.New(ctx, aws.Config{Region: d.config.Region, UserAgent: "karpenterd/" + version, Observe: func(_ context.Context, call aws.Call) { d.metrics.AWSCall(call) }})
+	d.aws, err = aws.New(ctx, aws.Config{Region: d.config.Region, FIPS: &d.config.FIPS, DualStack: &d.config.DualStack, UserAgent: "karpenterd/" + version, Observe: func(_ context.Context, call aws.Call) { d.metrics.AWSCall(call) }})
 	if err != nil {
 		return err
 	}

@@ -218,7 +218,7 @@ func (c *Controller) launchFailed(ctx context.Context, claim *v1.NodeClaim, caus
 // Launched.
 func (c *Controller) launched(ctx context.Context, claim *v1.NodeClaim, order order, l aws.Launched) error {
 	labels := catalog.Offering{Zone: l.Zone, CapacityType: l.CapacityType, Reservation: l.Reservation}.Labels().Map()
-	labels[label.InstanceType] = l.InstanceType
+	labels[label.InstanceType], labels[label.Tenancy] = l.InstanceType, order.tenancy
 	t, known := order.types[l.InstanceType]
 	for _, x := range t.Labels {
 		labels[x.Key] = x.Value

@@ -24,6 +24,7 @@ type order struct {
 	request  aws.LaunchRequest // without the token
 	every    []aws.Override    // all that the NodeClaim admits; the request has some of them
 	types    map[string]catalog.InstanceType
+	tenancy  string
 	stamp    map[string]string // annotations that say which spec of the class this is, and with which instance profile
 	// allows says whether NodeClaim and class allow the override, whether EC2 has capacity for
 	// it now or not.
@@ -61,6 +62,9 @@ func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.I
 			return order{}, fmt.Errorf("nodeclaim %s: capacity type %s needs a requirement on %s: add one with the reservation's id", claim.Name, label.Reserved, label.Reservation)
 		}
 	}
+	if o.tenancy, err = tenancyOf(translated, reservation); err != nil {
+		return order{}, err
+	}
 	owner := awsspec.Owner{Cluster: facts.Name, NodePool: translated.Pool, NodeClass: class.Name}
 	o.request = aws.LaunchRequest{CapacityType: capacityType, Reservation: reservation, Tags: owner.InstanceTags(class.Spec.Tags, claim.Name, string(claim.UID))}
 	if class.Spec.Context != nil {
@@ -92,10 +96,23 @@ func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.I
 		return byPlace(a, b)
 	})
 	o.template, err = template(claim, class, facts, capacityType, owner, o.types)
-	o.template.ImageID, o.template.Reservation = image, reservation
+	o.template.ImageID, o.template.Reservation, o.template.Dedicated = image, reservation, o.tenancy == label.Dedicated
 	o.request.LaunchTemplate = o.template.Name()
 	o.every, o.request.Overrides = o.request.Overrides, narrowed(claim, o.request.Overrides, o.types)
 	return o, err
+}
+
+// tenancyOf is the tenancy of the NodeClaim's instance. Reservations that a NodeClaim can
+// name are of shared hardware.
+func tenancyOf(claim cluster.Claim, reservation string) (string, error) {
+	tenancy := translate.Tenancy(claim.Requirements, claim.Labels)
+	switch {
+	case tenancy == "":
+		return "", fmt.Errorf("nodeclaim %s: its requirement on %s admits neither %s nor %s: correct it; dedicated hosts are not supported", claim.Name, label.Tenancy, label.SharedTenancy, label.Dedicated)
+	case tenancy == label.Dedicated && reservation != "":
+		return "", fmt.Errorf("nodeclaim %s: capacity reservation %s is of shared hardware, and %s is %s: remove the requirement on one of them", claim.Name, reservation, label.Tenancy, label.Dedicated)
+	}
+	return tenancy, nil
 }
 
 // overridesOf lists the instance type in every zone that the NodeClaim admits and the
@@ -149,7 +166,7 @@ func template(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, facts family.Clust
 	maps.Copy(labels, claim.Labels)
 	// A launch writes the labels of its instance on the NodeClaim, and registration copies
 	// them to the Node. In the template they would turn a retry into another request.
-	for _, key := range []string{label.ZoneID, label.Reservation, label.ReservationType, label.ReservationInterruptible} {
+	for _, key := range []string{label.ZoneID, label.Tenancy, label.Reservation, label.ReservationType, label.ReservationInterruptible} {
 		delete(labels, key)
 	}
 	for _, t := range types {

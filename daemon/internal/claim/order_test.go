@@ -235,3 +235,41 @@ func TestBoughtAs_AReservationCountsBeforeEC2ShowsIt(t *testing.T) {
 		t.Errorf("spot: %s %q", kind, id)
 	}
 }
+
+// Only a template of dedicated hardware has another name, and no label of it gets into user
+// data, where it would turn a retry into another request.
+func TestMakeOrder_LaunchesWithTheTenancyOfTheClaim(t *testing.T) {
+	make := func(requirement []string, labelled string) (order, error) {
+		claim := nodeClaim(label.OnDemand)
+		if requirement != nil {
+			claim.Spec.Requirements = append(claim.Spec.Requirements, v1.Requirement{Key: label.Tenancy, Operator: corev1.NodeSelectorOpIn, Values: requirement})
+		}
+		if labelled != "" {
+			claim.Labels[label.Tenancy] = labelled
+		}
+		return makeOrder(claim, class(), instanceTypes(), facts)
+	}
+	usual, err := make(nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		requirement []string
+		label       string
+		want        string
+	}{
+		"label of the pool": {nil, label.SharedTenancy, label.SharedTenancy}, "both admitted": {[]string{label.Dedicated, label.SharedTenancy}, "", label.SharedTenancy},
+		"dedicated": {[]string{label.Dedicated}, label.Dedicated, label.Dedicated}, "written by hand": {[]string{label.Dedicated}, "", label.Dedicated},
+	} {
+		o, err := make(c.requirement, c.label)
+		if err != nil || o.tenancy != c.want || o.template.Dedicated != (c.want == label.Dedicated) || (o.template.Name() == usual.template.Name()) != (c.want == label.SharedTenancy) {
+			t.Errorf("%s: tenancy %q, template %+v, %v; want %s", name, o.tenancy, o.template, err, c.want)
+		}
+		if strings.Contains(o.template.UserData, label.Tenancy) {
+			t.Errorf("%s: the user data has the tenancy", name)
+		}
+	}
+	if _, err := make([]string{"host"}, ""); err == nil || !strings.Contains(err.Error(), "dedicated hosts are not supported") {
+		t.Errorf("host: %v", err)
+	}
+}

@@ -83,6 +83,7 @@ type Keeper struct {
 	unknown map[string]time.Time // types that nobody knew, by when they were asked for
 	saved   time.Time
 	unsaved bool
+	guessed guesses // of the market that the world has
 
 	mu    sync.Mutex
 	state State
@@ -185,7 +186,9 @@ func (k *Keeper) take(r reply) bool {
 // sell gives the world the catalogue.
 func (k *Keeper) sell() {
 	k.zones = k.World.Zones()
-	k.World.Sell(k.live.Over(k.Facts, k.Market, k.zones))
+	facts, market := k.live.Over(k.Facts, k.Market, k.zones)
+	k.guessed = guessesOf(facts, market)
+	k.World.Sell(facts, market)
 }
 
 // seekUnknown makes it time to ask again for all but spot prices if a NodePool or a

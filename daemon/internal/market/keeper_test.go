@@ -306,18 +306,6 @@ func TestKeeper_AClockThatGoesBackStopsNothing(t *testing.T) {
 	r.want("an hour earlier", 90, 29)
 }
 
-// The region of a partition without a Price List cannot be asked for prices.
-func TestKeeper_ARegionWithoutAPriceListLacksNothing(t *testing.T) {
-	r := newRegion(t)
-	r.fails[groupOnDemand] = aws.ErrNoPriceList
-	k := r.keeper()
-	k.Begin(t.Context(), time.Minute)
-	r.after(k, 0)
-	if r.want("without a Price List", 100, 30); k.State() != (State{Known: true}) {
-		t.Errorf("state %+v", k.State())
-	}
-}
-
 // The first decision waits for prices, but not for long.
 func TestKeeper_TheFirstDecisionDoesNotWaitForAnAWSThatHangs(t *testing.T) {
 	r := newRegion(t)
@@ -394,5 +382,83 @@ func TestKeeper_TheWorldHearsOfNewsOnly(t *testing.T) {
 	r.zones = append(r.zones, catalog.Zone{Name: "us-west-2b", ID: "usw2-az2"})
 	if r.after(k, Every); r.sold != told+1 {
 		t.Errorf("told %d times after there are subnets in another zone, want %d", r.sold, told+1)
+	}
+}
+
+// Nobody can be asked in aws-us-gov. The table is in order there, and a type that it has no
+// price for counts at a stand-in, which is said.
+func TestKeeper_WithoutAPriceListTheStateSaysWhatCounts(t *testing.T) {
+	for name, c := range map[string]struct {
+		table    map[string]quantity.Money
+		reason   string
+		says     []string
+		price    quantity.Money
+		standIns int
+	}{
+		"the table has the price": {
+			map[string]quantity.Money{"m5.large": 100},
+			"",
+			[]string{"on-demand prices are those of the daemon's own table (of 2026-07-06), because AWS has no Price List for the region"},
+			100, 0,
+		},
+		"it has that of another size": {
+			map[string]quantity.Money{"m5.xlarge": 200_000},
+			awsv1.ReasonStandIn,
+			[]string{"because AWS has no Price List", "instance types without a known price on demand in the region count at a stand-in, by their price elsewhere or by their size: 1 of 1 (m5.large)", "No node is replaced to save money"},
+			100_000, 1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRegion(t)
+			r.fails[groupOnDemand] = aws.ErrNoPriceList
+			r.spot = map[string]map[string]quantity.Money{"m5.large": {"us-west-2a": 30}}
+			k := r.keeper()
+			k.Facts = []catalog.Fact{
+				{Name: "m5.large", VCPU: 2, MemoryMiB: 8192, UsageClasses: []string{label.OnDemand, label.Spot}, NameParts: catalog.ParseName("m5.large")},
+				{Name: "m5.xlarge", VCPU: 4, MemoryMiB: 16384, UsageClasses: []string{label.OnDemand, label.Spot}, NameParts: catalog.ParseName("m5.xlarge")},
+			}
+			r.types = k.Facts
+			k.Market.OnDemand = c.table
+			k.asked = questions(r, k.Market)
+			k.Begin(t.Context(), time.Minute)
+			r.after(k, 0)
+			r.want("without a Price List", c.price, 30)
+			s := k.State()
+			if s.Reason != c.reason || !s.Known {
+				t.Errorf("state %+v", s)
+			}
+			for _, want := range c.says {
+				if !strings.Contains(s.Message, want) {
+					t.Errorf("message %q, want %q in it", s.Message, want)
+				}
+			}
+			for _, g := range r.report {
+				if g.Name == groupOnDemand && (g.StandIns != c.standIns || !g.Priced) {
+					t.Errorf("reported %+v", g)
+				}
+			}
+		})
+	}
+}
+
+// A region that the daemon's table does not have, with a daemon that may not ask for prices.
+func TestKeeper_WithoutAnyPriceWhatIsSoldCountsAtThoseOfAnotherRegion(t *testing.T) {
+	r := newRegion(t)
+	refused := &aws.UnauthorizedError{Action: "pricing:GetProducts"}
+	r.fails[groupOnDemand], r.fails[groupSpot] = refused, refused
+	k := r.keeper()
+	k.Market = catalog.Market{Region: "mx-central-1", Elsewhere: []map[string]quantity.Money{{"m5.large": 96_000_000}}}
+	k.asked = questions(r, k.Market)
+	k.Begin(t.Context(), time.Minute)
+	r.after(k, 0)
+	r.want("without any price", 96_000_000, 96_000_000)
+	s := k.State()
+	for _, want := range []string{
+		"on-demand prices are not known, because the daemon is not authorized to perform pricing:GetProducts", "spot prices are not known",
+		"by their size: 1 of 1 (m5.large)", "instance types on spot have no known price and count as on demand: 1",
+	} {
+		if s.Reason != awsv1.ReasonEmbedded || !strings.Contains(s.Message, want) {
+			t.Errorf("state %+v, want %q in it", s, want)
+		}
 	}
 }

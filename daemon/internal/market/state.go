@@ -14,11 +14,13 @@ import (
 type Group struct {
 	Name     string    // "spot prices"
 	Answered time.Time // zero: AWS has never answered, and the daemon's own table counts
+	Priced   bool      // it has prices
+	StandIns int       // types of which nobody knows the price, so that they count at a stand-in
 }
 
 // State says whether the catalogue is what AWS sells now. Before the first question it is
-// not known. Reason and Message are those of the condition CatalogueCurrent: empty where
-// the catalogue is current.
+// not known. Reason and Message are those of the condition CatalogueCurrent. Reason is empty
+// where the catalogue is as current as it can be; Message says then what cannot be current.
 type State struct {
 	Known           bool
 	Reason, Message string
@@ -39,19 +41,27 @@ func (k *Keeper) note() {
 	now := k.Now()
 	for _, name := range groups() {
 		q := k.asked[name]
-		report = append(report, Group{Name: name, Answered: q.answered})
+		report = append(report, Group{Name: name, Answered: q.answered, Priced: name == groupOnDemand || name == groupSpot, StandIns: k.guessed.of(name)})
 		switch {
 		case q.tried.IsZero() && q.answered.IsZero():
 			state.Known = false
-		case q.err == nil, errors.Is(q.err, aws.ErrNoPriceList): // nobody can be asked
+		case q.err == nil:
+		case errors.Is(q.err, aws.ErrNoPriceList): // nobody can be asked
+			messages = append(messages, fmt.Sprintf("%s %s, because AWS has no Price List for the region", name, k.instead(name)))
 		case q.answered.IsZero():
 			state.Reason = awsv1.ReasonEmbedded
-			messages = append(messages, fmt.Sprintf("%s are those of the daemon's own table%s, because %s", name, k.dated(name), why(q.err)))
+			messages = append(messages, fmt.Sprintf("%s %s, because %s", name, k.instead(name), why(q.err)))
 		case now.Sub(q.answered) >= 2*q.every:
 			if state.Reason == "" {
 				state.Reason = awsv1.ReasonOutdated
 			}
 			messages = append(messages, fmt.Sprintf("%s are those of %s, because %s", name, q.answered.UTC().Format(time.RFC3339), why(q.err)))
+		}
+	}
+	if guessed := k.guessed.explain(); guessed != "" && state.Known {
+		messages = append(messages, guessed)
+		if state.Reason == "" {
+			state.Reason = awsv1.ReasonStandIn
 		}
 	}
 	state.Message = strings.Join(messages, "; ")
@@ -68,10 +78,20 @@ func why(err error) string {
 	switch {
 	case errors.As(err, &refused):
 		return fmt.Sprintf("the daemon is not authorized to perform %s: allow that in the policies of its role", refused.Action)
+	case errors.Is(err, aws.ErrNoEndpoint):
+		return "there is no such endpoint (the daemon's log has its name)"
 	case errors.Is(err, errShort):
 		return "what AWS answers is too short to be true"
 	}
 	return "AWS does not answer (the daemon's log has the error)"
+}
+
+// instead says what counts while AWS has not answered about the group.
+func (k *Keeper) instead(group string) string {
+	if k.asked[group].listed == 0 {
+		return "are not known"
+	}
+	return "are those of the daemon's own table" + k.dated(group)
 }
 
 // dated names the date of the group in the daemon's own table.

@@ -23,5 +23,7 @@ func TestReconcile_ACatalogueThatIsNotCurrentIsSaidAndReadyDoesNotDependOnIt(t *
 	look(market.State{}, "", "", "") // before the first question
 	look(market.State{Known: true, Reason: awsv1.ReasonEmbedded, Message: "spot prices are old"}, metav1.ConditionFalse, awsv1.ReasonEmbedded, "spot prices are old")
 	look(market.State{Known: true}, metav1.ConditionTrue, awsv1.ConditionCatalogueCurrent, "")
+	look(market.State{Known: true, Message: "there is no Price List"}, metav1.ConditionTrue, awsv1.ConditionCatalogueCurrent, "there is no Price List")
+	look(market.State{Known: true}, metav1.ConditionTrue, awsv1.ConditionCatalogueCurrent, "")
 	look(market.State{}, metav1.ConditionTrue, awsv1.ConditionCatalogueCurrent, "")
 }

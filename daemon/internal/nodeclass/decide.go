@@ -117,8 +117,11 @@ func decidePlacementGroup(spec awsv1.EC2NodeClassSpec) *verdict {
 }
 
 func decideCatalogue(s market.State) *verdict {
-	if s.Reason == "" {
+	if s.Reason == "" && s.Message == "" {
 		return nil
+	}
+	if s.Reason == "" {
+		return &verdict{status: metav1.ConditionTrue, reason: awsv1.ConditionCatalogueCurrent, message: s.Message}
 	}
 	return failed(s.Reason, "%s", s.Message)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // catalogue says how old the facts are that the daemon decides with.
-type catalogue struct{ embedded, answered, smaller *prometheus.GaugeVec }
+type catalogue struct{ embedded, answered, standIns, smaller *prometheus.GaugeVec }
 
 func newCatalogue() catalogue {
 	by := []string{"group"}
@@ -25,6 +25,10 @@ func newCatalogue() catalogue {
 		answered: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "karpenterd_catalogue_answered_timestamp_seconds",
 			Help: "When AWS last answered about the group of facts, in seconds since 1970; no value if never.",
+		}, by),
+		standIns: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "karpenterd_catalogue_stand_in_prices",
+			Help: "Instance types of which nobody knows the price on demand or on spot, so that they count at a stand-in.",
 		}, by),
 		smaller: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "karpenterd_smaller_instance_types",
@@ -59,6 +63,9 @@ func (r *Recorder) SmallerType(class *awsv1.EC2NodeClass, instanceType, resource
 // Catalogue sets what is known of each group of facts.
 func (m *Metrics) Catalogue(groups []market.Group) {
 	for _, g := range groups {
+		if g.Priced {
+			m.catalogue.standIns.WithLabelValues(g.Name).Set(float64(g.StandIns))
+		}
 		if g.Answered.IsZero() {
 			m.catalogue.embedded.WithLabelValues(g.Name).Set(1)
 			m.catalogue.answered.DeleteLabelValues(g.Name)

@@ -92,7 +92,7 @@ func NewMetrics(version string) *Metrics {
 	})
 	build.Set(1)
 	m.registry.MustRegister(m.decisions, m.claims, m.terminated, m.failures, m.messages, m.awsCalls, m.drifted, m.unread,
-		m.waiting, m.refused, m.planCost, m.planBound, m.toDecision, m.leader, m.nominates, m.fleet.cost, m.fleet.bound, build, m.catalogue.embedded, m.catalogue.answered, m.catalogue.smaller,
+		m.waiting, m.refused, m.planCost, m.planBound, m.toDecision, m.leader, m.nominates, m.fleet.cost, m.fleet.bound, build, m.catalogue.embedded, m.catalogue.answered, m.catalogue.standIns, m.catalogue.smaller,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registry.MustRegister(m.disruption.collectors()...)
 	return m

@@ -96,8 +96,9 @@ const (
 	// ReasonUnauthorized is our own reason: AWS refused a call to the daemon's
 	// role.
 	ReasonUnauthorized = "Unauthorized"
-	// Reasons of CatalogueCurrent: the daemon works with its own table, or with an answer of
-	// AWS that is not renewed.
+	// Reasons of CatalogueCurrent: the daemon works with its own table, with an answer of
+	// AWS that is not renewed, or with what stands in for prices that nobody knows.
 	ReasonEmbedded = "Embedded"
 	ReasonOutdated = "Outdated"
+	ReasonStandIn  = "StandInPrices"
 )

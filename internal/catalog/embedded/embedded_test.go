@@ -18,8 +18,8 @@ import (
 
 func TestBlob_HoldsTheCommittedFacts(t *testing.T) {
 	files, err := filepath.Glob("facts/*.tsv")
-	if err != nil || len(files) != len(Regions())+2 {
-		t.Fatalf("%d facts files for %d regions, the types and the volumes, %v: run go generate", len(files), len(Regions()), err)
+	if err != nil || len(files) != len(Regions())+3 {
+		t.Fatalf("%d facts files for %d regions, the types, the prices elsewhere and the volumes, %v: run go generate", len(files), len(Regions()), err)
 	}
 	for _, file := range files {
 		want, err := os.ReadFile(file)

@@ -42,7 +42,7 @@ func (s *shadow) room(r *offer.Row) vector {
 func goodRows(f *offer.Fleet, largest int64) []*offer.Row {
 	byGroup := map[int][]*offer.Row{}
 	for i := range f.Rows {
-		if r := &f.Rows[i]; (r.Price > 0 || r.Reserved()) && (largest <= 0 || r.Type.Capacity.MilliCPU <= largest) {
+		if r := &f.Rows[i]; !r.StandIn && (r.Price > 0 || r.Reserved()) && (largest <= 0 || r.Type.Capacity.MilliCPU <= largest) {
 			byGroup[r.Group] = append(byGroup[r.Group], r)
 		}
 	}

@@ -15,11 +15,14 @@ type Node struct {
 	Claim string
 	Free  quantity.Resources
 	Price quantity.Money // of the whole node, an hour; 0 where it is not ours or has no price
-	May   bool           // it may go
-	Least quantity.Money // what a move must save for each node that it takes away, an hour; beside Question.Least
-	Young int64          // what evicting its pods costs more because some came lately; see cluster.OrdinaryPod
-	Pool  string
-	Most  int64 // how many nodes of its pool budgets let go at once; 0 for any number, or none now
+	// StandIn says that the price of the instance stands in for one that nobody knows. To take
+	// the node away saves money for sure, and to replace it may not.
+	StandIn bool
+	May     bool           // it may go
+	Least   quantity.Money // what a move must save for each node that it takes away, an hour; beside Question.Least
+	Young   int64          // what evicting its pods costs more because some came lately; see cluster.OrdinaryPod
+	Pool    string
+	Most    int64 // how many nodes of its pool budgets let go at once; 0 for any number, or none now
 }
 
 // Question is a fleet to search.

@@ -33,6 +33,7 @@ type attempt struct {
 	known    int     // how many nodes there were before
 	ticket   int     // number of the trial; see node.ticket
 	from     int     // where it begins to look for nodes with room; see index.each
+	standIn  bool    // what it takes away has a price that stands in; see Node
 }
 
 // begin begins the trial of the number.
@@ -119,6 +120,7 @@ func (s *Search) takeAway(i int) {
 		s.leave(p)
 	}
 	n.gone = true
+	s.now.standIn = s.now.standIn || n.Node != nil && n.StandIn
 	s.now.saves += s.gain(n)
 }
 
@@ -193,7 +195,7 @@ func (s *Search) placeAll(fresh bool) bool {
 	var rest []part
 	for _, c := range s.now.lacking {
 		if n := s.place(c, s.now.homeless[c]); n > 0 {
-			if !fresh {
+			if !fresh || s.now.standIn {
 				return false
 			}
 			rest = append(rest, part{c, n})

@@ -26,7 +26,7 @@ func (t *turn) pass(l *load, wheres [][]uint64) {
 			continue
 		}
 		if p, zone := r.PriceIn(t.Market.ZonesOf(t.rows[i], l.bin, wheres)); zone >= 0 && p < price {
-			closest, passed, room, l.passed = share, r, t.nets[i], plan.Choice{Type: r.Type.Name, Price: p - r.Extra}
+			closest, passed, room, l.passed = share, r, t.nets[i], plan.Choice{Type: r.Type.Name, Price: p - r.Extra, StandIn: r.StandIn}
 		}
 	}
 	if passed == nil {
@@ -117,7 +117,7 @@ func (l *load) labels(yield func(label.Lookup) bool) {
 func (l *load) types(carried []*offer.Row) []plan.Choice {
 	out := make([]plan.Choice, len(carried))
 	for i, r := range carried {
-		out[i] = plan.Choice{Type: r.Type.Name, Price: r.InstancePriceIn(l.bin.Zones)}
+		out[i] = r.ChoiceIn(l.bin.Zones)
 	}
 	return out
 }

@@ -59,6 +59,7 @@ type Row struct {
 	Zones        uint64           // where it is for sale
 	Prices       []quantity.Money // by zone, of a whole node; 0 where it is not for sale
 	Price        quantity.Money   // in the cheapest zone
+	StandIn      bool             // the price of the instance stands in for one that nobody knows
 	Extra        quantity.Money   // the part of each price that is not the instance's: volumes, address, node cost
 	Overhead     quantity.Resources
 	Net          quantity.Resources // what the most overhead of any zone leaves for pods
@@ -115,6 +116,11 @@ func (r *Row) InstancePriceIn(zones uint64) quantity.Money {
 		return 0
 	}
 	return price - r.Extra
+}
+
+// ChoiceIn is the row as a launch into the zones has it.
+func (r *Row) ChoiceIn(zones uint64) plan.Choice {
+	return plan.Choice{Type: r.Type.Name, Price: r.InstancePriceIn(zones), StandIn: r.StandIn}
 }
 
 // ZonesWithin returns the zones where the row costs no more than the limit.
@@ -314,10 +320,14 @@ func (f *Fleet) addOfferings(r *Row, p cluster.Pool, ready label.Labels, sites m
 			f.Unpriced = append(f.Unpriced, plan.OfferingName(r.Type.Name, o.CapacityType, o.Zone))
 			continue
 		}
+		if o.Reservation != "" && dedicated(ready) {
+			continue // reservations of the catalogue are of shared hardware
+		}
 		if o.Price < 0 || o.Reservation != "" && o.Left <= 0 || !o.Available {
 			continue
 		}
 		r.Zones |= 1 << z
+		r.StandIn = r.StandIn || o.StandIn
 		r.Prices[z], r.labels[z] = o.Price.Add(r.Extra), label.Layers{ready, r.Type.Labels, zone}
 		here := string(zone.AppendKey(nil))
 		if _, known := sites[here]; !known {
@@ -329,6 +339,12 @@ func (f *Fleet) addOfferings(r *Row, p cluster.Pool, ready label.Labels, sites m
 			r.Left, r.Counted = o.Left, o.Counted
 		}
 	}
+}
+
+// dedicated says whether nodes with the labels have hardware of their own.
+func dedicated(labels label.Labels) bool {
+	tenancy, _ := labels.Get(label.Tenancy)
+	return tenancy == label.Dedicated
 }
 
 // typeMeets says whether the type meets the requirements, except those on labels

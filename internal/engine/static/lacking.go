@@ -138,7 +138,7 @@ func (l *Launcher) One(p cluster.Pool) (*plan.Launch, plan.Refusal) {
 func (l *Launcher) launch(p cluster.Pool, best *offer.Row, carried []*offer.Row, zones uint64) plan.Launch {
 	types := make([]plan.Choice, len(carried))
 	for i, r := range carried {
-		types[i] = plan.Choice{Type: r.Type.Name, Price: r.InstancePriceIn(zones)}
+		types[i] = r.ChoiceIn(zones)
 	}
 	out := plan.Launch{
 		Name: launch.ClaimName(l.seed, len(l.Launches), p.Name), Pool: p.Name, PoolUID: p.UID, Class: p.Class,

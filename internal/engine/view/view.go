@@ -130,6 +130,23 @@ func named(types []catalog.InstanceType, name string) []catalog.InstanceType {
 // its class. Before the launch, it is the price of the cheapest node that the
 // NodeClaim may become.
 func (v View) PriceOf(c cluster.Claim) (least quantity.Money, known bool) {
+	o := v.offeringOf(c)
+	if o == nil {
+		return 0, false
+	}
+	return o.Price, true
+}
+
+// StandsIn says whether the price of the NodeClaim's instance stands in for one that nobody
+// knows.
+func (v View) StandsIn(c cluster.Claim) bool {
+	o := v.offeringOf(c)
+	return o != nil && o.StandIn
+}
+
+// offeringOf returns the offering of the NodeClaim's instance, or the cheapest that it may
+// become; nil where none has a price.
+func (v View) offeringOf(c cluster.Claim) (least *catalog.Offering) {
 	class, _ := v.Snapshot.Class(c.Class)
 	types, is := class.Types, c.Requirements.Admits
 	if c.Launched {
@@ -140,15 +157,16 @@ func (v View) PriceOf(c cluster.Claim) (least quantity.Money, known bool) {
 		if !is(label.InstanceType, types[i].Name) {
 			continue
 		}
-		for _, o := range types[i].Offerings {
+		for j := range types[i].Offerings {
+			o := &types[i].Offerings[j]
 			unpriced := o.Price < 0 || o.Price == 0 && o.Reservation == ""
 			same := is(label.Zone, o.Zone) && is(label.CapacityType, o.CapacityType) && (c.Reservation == "" || o.Reservation == c.Reservation)
-			if same && !unpriced && (!known || o.Price < least) {
-				least, known = o.Price, true
+			if same && !unpriced && (least == nil || o.Price < least.Price) {
+				least = o
 			}
 		}
 	}
-	return least, known
+	return least
 }
 
 // ExtraOf returns what a node of the class costs an hour beside its instance.
@@ -163,6 +181,16 @@ func (v View) ExtraOf(class string) plan.Extra {
 func (v View) CostOf(c cluster.Claim) (cost quantity.Money, known bool) {
 	price, known := v.PriceOf(c)
 	return price.Add(v.ExtraOf(c.Class).Total()), known
+}
+
+// LeastCostOf returns what the whole node costs an hour at least: an instance whose price
+// stands in for one that nobody knows counts nothing.
+func (v View) LeastCostOf(c cluster.Claim) quantity.Money {
+	cost, _ := v.CostOf(c)
+	if v.StandsIn(c) {
+		return v.ExtraOf(c.Class).Total()
+	}
+	return cost
 }
 
 // ClaimOf returns the NodeClaim of the node: the one that the node names or, where

@@ -83,7 +83,7 @@ func ImageOf(reference string) Image {
 func (v Values) options(namespace string) install.Options {
 	o := install.Options{
 		Namespace: namespace, ServiceAccount: v.ServiceAccount.Name, RoleARN: v.ServiceAccount.RoleARN, Replicas: v.Replicas,
-		ClusterName: v.Settings.ClusterName, ClusterEndpoint: v.Settings.ClusterEndpoint, Region: v.Settings.Region, QueueName: v.Settings.InterruptionQueue,
+		ClusterName: v.Settings.ClusterName, ClusterEndpoint: v.Settings.ClusterEndpoint, Region: v.Settings.Region, FIPS: v.Settings.UseFIPSEndpoint, DualStack: v.Settings.UseDualStack, QueueName: v.Settings.InterruptionQueue,
 		LogLevel: v.LogLevel, PreferencePolicy: v.Settings.PreferencePolicy, MinValuesPolicy: v.Settings.MinValuesPolicy, NodeCost: v.Settings.NodeCost,
 		PauseDisruption: v.Settings.PauseDisruption, LegacyAPI: v.Definitions.Legacy, SchedulerConfig: v.Settings.SchedulerConfig,
 		Labels: v.AdditionalLabels, Annotations: v.AdditionalAnnotations,

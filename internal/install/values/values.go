@@ -39,6 +39,8 @@ type Settings struct {
 	MinValuesPolicy   string `json:"minValuesPolicy" doc:"What happens if a launch cannot meet minValues of its node pool. Strict: nothing is launched from that pool. BestEffort: the launch with the most different values is made."`
 	NodeCost          string `json:"nodeCost" doc:"What each node costs beside its instance, its volumes and its public address, in dollars an hour from 0 to 100, as text. With a higher cost, nodes are larger and fewer."`
 	PauseDisruption   bool   `json:"pauseDisruption" doc:"Pause disruption in the whole cluster: no node goes because it is empty, could be cheaper, has drifted or expires. Interrupted nodes are still replaced."`
+	UseFIPSEndpoint   bool   `json:"useFIPSEndpoint" doc:"Call the FIPS endpoints of AWS. A service that has none in the region cannot be called then."`
+	UseDualStack      bool   `json:"useDualStackEndpoint" doc:"Call the dual-stack endpoints of AWS, which answer by IPv6, too. A service that has none in the region cannot be called then."`
 	SchedulerConfig   string `json:"schedulerConfig" doc:"Default topology spread constraints for pods that declare none, as text in JSON or YAML, the same as in the kube-scheduler's configuration. Empty: none."`
 }
 

@@ -18,6 +18,8 @@ const everything = `
 settings:
   clusterName: prod
   region: eu-west-1
+  useFIPSEndpoint: true
+  useDualStackEndpoint: true
   clusterEndpoint: https://10.0.0.1
   interruptionQueue: events
   preferencePolicy: Ignore

@@ -110,6 +110,9 @@ func (t *Table) Check(region string, lines []Line, limits Limits) []Remark {
 	if unknown := m.unknown(lines); len(unknown) > 0 {
 		return unknown
 	}
+	if wrong := noTenancy(lines); len(wrong) > 0 {
+		return wrong
+	}
 	left := m.meeting(lines)
 	if len(left) == 0 {
 		return []Remark{m.conflict(lines)}
@@ -118,10 +121,10 @@ func (t *Table) Check(region string, lines []Line, limits Limits) []Remark {
 }
 
 // judged tells whether the table says which types have the label. Zones are those of the
-// account, and reservations those of the node class.
+// account, reservations those of the node class, and every type has each tenancy.
 func judged(key string) bool {
 	switch key {
-	case label.Zone, label.ZoneID, label.Region, label.Hostname, label.Reservation, label.ReservationType, label.ReservationInterruptible:
+	case label.Zone, label.ZoneID, label.Region, label.Hostname, label.Tenancy, label.Reservation, label.ReservationType, label.ReservationInterruptible:
 		return false
 	}
 	return label.OfInstance(key)
@@ -133,6 +136,17 @@ func meets(i catalog.InstanceType, r label.Requirement) bool {
 		return !judged(r.Key()) || r.MetBy(i.Labels)
 	}
 	return r.Admits(label.Reserved) || slices.ContainsFunc(i.Offerings, func(o catalog.Offering) bool { return r.Admits(o.CapacityType) })
+}
+
+// noTenancy names the lines that admit no tenancy which instances are launched with.
+func noTenancy(lines []Line) (out []Remark) {
+	for n, l := range lines {
+		if r := l.Requirement; r.Key() == label.Tenancy && !r.Admits(label.SharedTenancy) && !r.Admits(label.Dedicated) {
+			out = append(out, Remark{Line: n, Error: true, Summary: "Requirement without tenancy", Detail: fmt.Sprintf(
+				"%s: instances are launched with tenancy %s or %s, so no node can be launched. Admit one of them; dedicated hosts are not supported.", l, label.SharedTenancy, label.Dedicated)})
+		}
+	}
+	return out
 }
 
 func (m *market) meeting(lines []Line) []catalog.InstanceType {

@@ -26,6 +26,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/credentials"
 )
@@ -401,5 +402,30 @@ func TestProxy_SeesTheRequests(t *testing.T) {
 	before := len(hosts)
 	if _, err := whoAmI(t, load(t, s), "http://aws.test"); err == nil || len(hosts) != before {
 		t.Errorf("no_proxy does not count: %v, %v", err, hosts)
+	}
+}
+
+func TestLoad_EndpointsAreThoseOfTheSettingsThenOfTheEnvironment(t *testing.T) {
+	yes, no := true, false
+	for name, c := range map[string]struct {
+		settings   credentials.Settings
+		env        string
+		fips, dual bool
+	}{
+		"neither":       {credentials.Settings{}, "", false, false},
+		"settings":      {credentials.Settings{FIPS: &yes, DualStack: &yes}, "", true, true},
+		"environment":   {credentials.Settings{}, "true", true, true},
+		"settings rule": {credentials.Settings{FIPS: &no, DualStack: &no}, "true", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bare(t)
+			t.Setenv("AWS_USE_FIPS_ENDPOINT", c.env)
+			t.Setenv("AWS_USE_DUALSTACK_ENDPOINT", c.env)
+			c.settings.Region = region
+			clients, err := aws.NewFrom(load(t, c.settings), aws.Config{})
+			if err != nil || clients.UsesFIPS() != c.fips || clients.UsesDualStack() != c.dual {
+				t.Errorf("FIPS %v, dual-stack %v, %v", clients.UsesFIPS(), clients.UsesDualStack(), err)
+			}
+		})
 	}
 }

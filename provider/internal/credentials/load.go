@@ -35,6 +35,7 @@ func Load(ctx context.Context, s Settings) (awssdk.Config, error) {
 	if s.Profile != "" {
 		options = append(options, config.WithSharedConfigProfile(s.Profile))
 	}
+	options = append(options, aws.EndpointOptions(s.FIPS, s.DualStack)...)
 	configFiles, err := base.ResolveSharedConfigFiles()
 	if err := errors.Join(err, readable("shared_config_files", configFiles)); err != nil {
 		return awssdk.Config{}, err

@@ -27,6 +27,7 @@ type Settings struct {
 	HTTPProxy, HTTPSProxy         *string
 	NoProxy                       string
 	STSEndpoint, STSRegion        string // where roles are assumed
+	FIPS, DualStack               *bool  // whether such endpoints are called
 	UserAgent                     string // product/version
 }
 
@@ -62,6 +63,7 @@ func (s Settings) base(region string) awsbase.Config {
 		HTTPProxy: s.HTTPProxy, HTTPSProxy: s.HTTPSProxy, NoProxy: s.NoProxy,
 		MaxRetries: cmp.Or(s.MaxAttempts, aws.MaxAttempts), MaxBackoff: aws.MaxBackoff, RetryMode: awssdk.RetryMode(s.RetryMode),
 		StsEndpoint: cmp.Or(s.STSEndpoint, os.Getenv("AWS_ENDPOINT_URL_STS"), os.Getenv("AWS_ENDPOINT_URL")), StsRegion: s.STSRegion,
+		UseFIPSEndpoint: s.FIPS != nil && *s.FIPS, UseDualStackEndpoint: s.DualStack != nil && *s.DualStack,
 		SkipCredsValidation: true, SkipRequestingAccountId: true,
 		CallerName: "The provider", CallerDocumentationURL: "https://registry.terraform.io/providers/karpenterd/karpenter/latest/docs",
 		Logger: logging.TfLogger(""),

@@ -1,6 +1,10 @@
 // Package facts reads and writes the committed text files that the embedded
 // catalogue is made of: types.tsv with what holds everywhere, one <region>.tsv
-// per region with what is sold there, and volumes.tsv.
+// per region with what is sold there, prices.tsv and volumes.tsv.
+//
+// prices.tsv has on-demand prices, in the currency of each region, of regions whose offerings
+// nobody has recorded: one column per region, each of which has a line "region" with the date
+// of its prices.
 //
 // volumes.tsv has the list prices of EBS volumes, in dollars a month: one line per
 // region, and one column per volume type (of a GiB) and kind of provisioned

@@ -89,3 +89,23 @@ func TestVolumes_WhatARegionLacksCostsAsInTheReference(t *testing.T) {
 		}
 	}
 }
+
+func TestPrices_ComeBackAsWritten(t *testing.T) {
+	want := Prices{
+		Source: "a text", Dates: map[string]string{"r1": "2026-01-02", "r2": "2025-01-02"},
+		ByType: map[string]map[string]quantity.Money{"r1": {"m5.large": 96_000_000}, "r2": {"m5.large": 700_000_000, "m5.xlarge": 1_400_000_000}},
+	}
+	text := EncodePrices(want)
+	got, err := DecodePrices(text)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	for from, to := range map[string]string{"0.096": "cheap", "m5.xlarge\t-\t": "m5.xlarge\t", "region\tr1": "regio\tr1"} {
+		if _, err := DecodePrices([]byte(strings.Replace(string(text), from, to, 1))); err == nil || !strings.Contains(err.Error(), "line ") {
+			t.Errorf("%q: %v", to, err)
+		}
+	}
+	if prices, source, known := got.In("r2"); !known || len(prices) != 2 || source != (catalog.Source{Group: "on-demand", Date: "2025-01-02", Text: "a text"}) {
+		t.Errorf("r2: %v, %+v", prices, source)
+	}
+}

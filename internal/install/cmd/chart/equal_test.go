@@ -185,7 +185,7 @@ func fragments() []string {
 	term := `{topologyKey: zone, labelSelector: {matchLabels: {a: b}, matchExpressions: [{key: c, operator: In, values: [d]}]}, namespaces: [x]}`
 	return []string{
 		"settings: {clusterEndpoint: https://10.0.0.1}", "settings: {interruptionQueue: events}", "settings: {preferencePolicy: Ignore}", "settings: {minValuesPolicy: BestEffort}",
-		`settings: {nodeCost: "0.02"}`, "settings: {pauseDisruption: true}", "settings: {schedulerConfig: \"podTopologySpread:\\n  defaultConstraints: []\\n\"}", "logLevel: trace",
+		`settings: {nodeCost: "0.02"}`, "settings: {pauseDisruption: true}", "settings: {useFIPSEndpoint: true}", "settings: {useDualStackEndpoint: true}", "settings: {useFIPSEndpoint: false, useDualStackEndpoint: true}", "settings: {schedulerConfig: \"podTopologySpread:\\n  defaultConstraints: []\\n\"}", "logLevel: trace",
 		"serviceAccount: {name: launcher}", "serviceAccount: {roleARN: \"arn:aws:iam::123456789012:role/a\"}",
 		"serviceAccount: {roleARN: \"arn:aws:iam::123456789012:role/a\"}\nadditionalAnnotations: {b: \"<&>\", z: \"é\"}",
 		"controller: {image: {repository: mirror.example.com:5000/a/b}}", "controller: {image: {digest: \"" + digest + "\"}}",

@@ -33,6 +33,7 @@ func marked() install.Options {
 	priority := class
 	o.Replicas, o.RoleARN, o.ClusterEndpoint, o.QueueName, o.SchedulerConfig = replicas, role, endpoint, queue, scheduler
 	o.LogLevel, o.PreferencePolicy, o.MinValuesPolicy, o.NodeCost, o.PauseDisruption = level, preference, minValues, cost, true
+	o.FIPS, o.DualStack = true, true // they stand in environment
 	o.Labels, o.Annotations = map[string]string{key + "additionalLabels": "x"}, map[string]string{key + "additionalAnnotations": "x"}
 	o.Pods = install.Pods{
 		Tolerations: []corev1.Toleration{{Key: key + "tolerations", Operator: corev1.TolerationOpExists}}, NodeSelector: map[string]string{key + "nodeSelector": "x"},
@@ -92,9 +93,13 @@ maxUnavailable: {{ if $most }}{{ .maxUnavailable }}{{ else }}` + install.Default
 {{- end }}
 {{- end }}`
 
-// environment has the condition of each variable that is not always there and has no value of its own.
+// environment has the condition of each variable that is not always there and has the same value wherever it is.
 func environment() map[string]string {
-	return map[string]string{install.EnvMemoryLimit: `dig "limits" "memory" "" .Values.controller.resources`}
+	return map[string]string{
+		install.EnvMemoryLimit: `dig "limits" "memory" "" .Values.controller.resources`,
+		install.EnvFIPS:        ".Values.settings.useFIPSEndpoint",
+		install.EnvDualStack:   ".Values.settings.useDualStackEndpoint",
+	}
 }
 
 // objects writes the templates of all objects but the definitions and the namespace, which is the release's.

@@ -152,16 +152,18 @@ func (g *generator) list(path string, items []any) (any, error) {
 			out = append(out, each{".Values.controller.environment", "- name: {{ $name }}\n  value: {{ $value | quote }}"})
 			continue
 		}
+		if condition := environment()[variable]; condition != "" && strings.HasSuffix(path, ".env") {
+			out = append(out, conditional{condition, item})
+			continue
+		}
 		child, err := g.node(path+"[]", item)
 		if err != nil {
 			return nil, err
 		}
 		if strings.HasSuffix(path, ".env") && !g.always[variable] {
-			condition := environment()[variable]
-			if fields, _ := child.(map[string]any); condition == "" {
-				value, _ := fields["value"].(scalar)
-				condition = value.expression
-			}
+			fields, _ := child.(map[string]any)
+			value, _ := fields["value"].(scalar)
+			condition := value.expression
 			if condition == "" {
 				return nil, fmt.Errorf("environment variable %s: nothing says when it is there", variable)
 			}
