@@ -306,15 +306,18 @@ func TestKeeper_AClockThatGoesBackStopsNothing(t *testing.T) {
 	r.want("an hour earlier", 90, 29)
 }
 
-// The region of a partition without a Price List cannot be asked for prices.
+// The region of a partition without a Price List cannot be asked for prices, and that of an
+// isolated network is not.
 func TestKeeper_ARegionWithoutAPriceListLacksNothing(t *testing.T) {
-	r := newRegion(t)
-	r.fails[groupOnDemand] = aws.ErrNoPriceList
-	k := r.keeper()
-	k.Begin(t.Context(), time.Minute)
-	r.after(k, 0)
-	if r.want("without a Price List", 100, 30); k.State() != (State{Known: true}) {
-		t.Errorf("state %+v", k.State())
+	for _, err := range []error{aws.ErrNoPriceList, ErrNotAsked} {
+		r := newRegion(t)
+		r.fails[groupOnDemand] = err
+		k := r.keeper()
+		k.Begin(t.Context(), time.Minute)
+		r.after(k, 0)
+		if r.want("without a Price List", 100, 30); k.State() != (State{Known: true}) {
+			t.Errorf("%v: state %+v", err, k.State())
+		}
 	}
 }
 

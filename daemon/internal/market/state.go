@@ -43,7 +43,7 @@ func (k *Keeper) note() {
 		switch {
 		case q.tried.IsZero() && q.answered.IsZero():
 			state.Known = false
-		case q.err == nil, errors.Is(q.err, aws.ErrNoPriceList): // nobody can be asked
+		case q.err == nil, errors.Is(q.err, aws.ErrNoPriceList), errors.Is(q.err, ErrNotAsked): // nobody can be asked
 		case q.answered.IsZero():
 			state.Reason = awsv1.ReasonEmbedded
 			messages = append(messages, fmt.Sprintf("%s are those of the daemon's own table%s, because %s", name, k.dated(name), why(q.err)))
