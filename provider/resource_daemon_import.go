@@ -63,6 +63,7 @@ func (m *daemonModel) reconstruct(ctx context.Context, c *cluster, usual install
 	m.NodeCost = types.StringValue(environment(container, install.EnvNodeCost))
 	paused, err := strconv.ParseBool(environment(container, install.EnvPauseDisruption))
 	m.PauseDisruption = types.BoolValue(err == nil && paused)
+	m.reconstructMachines(container)
 	if err := m.reconstructDefinitions(ctx, c); err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/interruption"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
@@ -28,9 +29,13 @@ type config struct {
 	Namespace, PodName                          string
 	MetricsAddress, HealthAddress, LocalAddress string
 	LogLevel                                    hclog.Level
+	LogKeys                                     string // one of install.LogKeys
 	Policy                                      engine.Policy
 	Notice                                      time.Duration    // of an interruption
 	Spread                                      []cluster.Spread // topology spread constraints of pods that declare none
+	Overhead                                    catalog.Overhead // what every instance keeps from pods
+	ClusterCA                                   []byte           // PEM in place of what EKS reports; empty for that
+	IsolatedVPC                                 bool             // there is no way to the public endpoints of AWS
 }
 
 // needsSelectors reports whether Services and ReplicationControllers must be watched.
@@ -44,6 +49,7 @@ type given struct {
 	config
 
 	level, address, loopback, metrics, health, preferences, minValues, nodeCost, pause, scheduler, factor string
+	enis, overhead, authority, isolated                                                                   string
 }
 
 // bind declares the flags. What a flag does not say, the environment says.
@@ -70,16 +76,30 @@ func (g *given) bind(flags *pflag.FlagSet, env func(string) string) {
 		g.pause = value
 		return nil
 	})
+	g.bindMachines(flags, env, text)
 	text(&g.scheduler, "scheduler-config", install.EnvSchedulerConfig, "", "JSON or YAML with podTopologySpread.defaultConstraints: the topology spread constraints that the kube-scheduler gives to pods without their own")
 	text(&g.factor, "time-factor", install.EnvTimeFactor, "1", "for laboratories only: how many times as fast as on AWS instances start and end, and notices of interruptions run out")
 	text(&g.loopback, "loopback-address", install.EnvLoopback, install.Loopback, "for laboratories only: the address that stands for the pod's own, where decisions are served")
+}
+
+// bindMachines declares the flags about all instances, and about how the log is written.
+func (g *given) bindMachines(flags *pflag.FlagSet, env func(string) string, text func(to *string, name, variable, otherwise, help string)) {
+	text(&g.enis, "reserved-enis", install.EnvReservedENIs, "0", "network interfaces of each instance that pods do not use, such as 1 with custom networking of the VPC CNI")
+	text(&g.overhead, "vm-memory-overhead-percent", install.EnvMemoryOverhead, install.DefaultMemoryOverhead, "part of the memory that EC2 names which nodes do not report, from 0 to below 1")
+	text(&g.authority, "cluster-ca-bundle", install.EnvClusterCA, "", "certificates by which nodes know the API server, PEM in base64; default: those that EKS reports")
+	g.isolated = cmp.Or(env(install.EnvIsolatedVPC), strconv.FormatBool(false))
+	flags.BoolFunc("isolated-vpc", fmt.Sprintf("there is no way to the public endpoints of AWS: the Price List is not asked, and IAM only for EC2NodeClasses with a role ($%s)", install.EnvIsolatedVPC), func(value string) error {
+		g.isolated = value
+		return nil
+	})
+	text(&g.LogKeys, "log-keys", install.EnvLogKeys, install.LogKeysKarpenter, "keys of the log. karpenter: level, time, logger, message; hclog: @level, @timestamp, @module, @message")
 }
 
 // settings checks what was given. The error names every setting that is missing or wrong, and
 // how to correct it.
 func (g *given) settings() (config, error) {
 	c := g.config
-	faults := slices.Concat(c.missing(), c.take(*g))
+	faults := slices.Concat(c.missing(), c.take(*g), c.takeMachines(*g))
 	if c.PodName == "" {
 		c.PodName, _ = os.Hostname()
 	}
@@ -135,6 +155,7 @@ func (c *config) take(g given) []error {
 	}{
 		{g.preferences, "preference-policy", install.PreferencePolicies()},
 		{g.minValues, "min-values-policy", install.MinValuesPolicies()},
+		{g.LogKeys, "log-keys", install.LogKeys()},
 	} {
 		if !slices.Contains(policy.of, policy.value) {
 			faults = append(faults, fmt.Errorf("setting %s is %q: give %s", policy.flag, policy.value, strings.Join(policy.of, " or ")))
@@ -161,5 +182,28 @@ func (c *config) take(g given) []error {
 	}
 	c.LocalAddress = net.JoinHostPort(g.loopback, strconv.Itoa(install.LocalPort))
 	c.MetricsAddress, c.HealthAddress = net.JoinHostPort(g.address, g.metrics), net.JoinHostPort(g.address, g.health)
+	return faults
+}
+
+// takeMachines checks and stores the settings about all instances.
+func (c *config) takeMachines(g given) []error {
+	var faults []error
+	check := func(flag string, err error) {
+		if err != nil {
+			faults = append(faults, fmt.Errorf("setting %s: %w", flag, err))
+		}
+	}
+	var err error
+	c.Overhead.ReservedENIs, err = install.ParseReservedENIs(g.enis)
+	check("reserved-enis", err)
+	c.Overhead.MemoryPerMillion, err = install.ParseMemoryOverhead(g.overhead)
+	check("vm-memory-overhead-percent", err)
+	if g.authority != "" {
+		c.ClusterCA, err = install.ParseClusterCA(g.authority)
+		check("cluster-ca-bundle", err)
+	}
+	if c.IsolatedVPC, err = strconv.ParseBool(g.isolated); err != nil {
+		faults = append(faults, fmt.Errorf("setting isolated-vpc is %q: give true or false", g.isolated))
+	}
 	return faults
 }

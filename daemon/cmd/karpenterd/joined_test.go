@@ -69,6 +69,17 @@ func TestJoined_FollowsAnUpgradeOfTheControlPlane(t *testing.T) {
 	look(family.Cluster{Endpoint: "https://three", CertificateAuthority: []byte("B"), Kubernetes: "1.35"})
 }
 
+func TestJoined_TheCertificateAuthorityOfTheSettingsStays(t *testing.T) {
+	p := &controlPlane{cluster: aws.Cluster{Name: "lab", Endpoint: "https://one", CertificateAuthority: []byte("A")}, git: "v1.34.2", minor: "34"}
+	j := &joined{name: "lab", bundle: []byte("own"), eks: p, versions: p, logger: hclog.NewNullLogger()}
+	for range 2 {
+		if err := j.look(t.Context(), time.Now()); err != nil || string(j.now().CertificateAuthority) != "own" {
+			t.Errorf("cluster %+v, %v", j.now(), err)
+		}
+		p.cluster.CertificateAuthority = []byte("B")
+	}
+}
+
 func TestJoined_TheEndpointOfTheSettingsStays(t *testing.T) {
 	p := &controlPlane{cluster: aws.Cluster{Name: "lab", Endpoint: "https://one"}, git: "v1.34.2", minor: "34"}
 	j := &joined{name: "lab", endpoint: "https://private", eks: p, versions: p, logger: hclog.NewNullLogger()}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"sync"
@@ -89,10 +90,7 @@ func runCommand(env func(string) string) *cobra.Command {
 // resolve. A replica that is not elected keeps its world up to date meanwhile.
 func run(ctx context.Context, c config) error {
 	d := &daemon{config: c, metrics: telemetry.NewMetrics(version), health: telemetry.NewHealth("starting")}
-	d.logger = hclog.New(&hclog.LoggerOptions{
-		Name: "karpenterd", Level: c.LogLevel, Output: os.Stderr, JSONFormat: true,
-		TimeFormat: "2006-01-02T15:04:05.000000000Z07:00",
-	})
+	d.logger = newLogger(c, os.Stderr)
 	kube.LogTo(d.logger.Named("client-go"))
 	d.logger.Info("start", "version", version, "cluster", c.ClusterName, "region", c.Region, "pause_disruption", c.Policy.PauseDisruption)
 
@@ -127,6 +125,17 @@ func run(ctx context.Context, c config) error {
 	return err
 }
 
+// newLogger makes the logger, whose lines are JSON with the keys that the settings ask for.
+func newLogger(c config, out io.Writer) hclog.Logger {
+	if c.LogKeys == install.LogKeysKarpenter {
+		out = telemetry.KarpenterKeys{Out: out}
+	}
+	return hclog.New(&hclog.LoggerOptions{
+		Name: "karpenterd", Level: c.LogLevel, Output: out, JSONFormat: true,
+		TimeFormat: "2006-01-02T15:04:05.000000000Z07:00",
+	})
+}
+
 // connect makes the clients, and reads what the daemon must know of the cluster.
 func (d *daemon) connect(ctx context.Context) error {
 	facts, table, err := embedded.Load(d.config.Region)
@@ -155,13 +164,14 @@ func (d *daemon) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.joined = &joined{name: d.config.ClusterName, endpoint: d.config.ClusterEndpoint, eks: d.aws, versions: d.kube.Core.Discovery(), logger: d.logger}
+	d.joined = &joined{name: d.config.ClusterName, endpoint: d.config.ClusterEndpoint, bundle: d.config.ClusterCA, eks: d.aws, versions: d.kube.Core.Discovery(), logger: d.logger}
 	if err := d.joined.read(ctx, minor); err != nil {
 		return explain(err)
 	}
 	d.keeper = translate.NewKeeper()
 	d.world = world.New(facts, table, time.Now)
 	d.world.SpreadByDefault(d.config.Spread)
+	d.world.KeepFromPods(d.config.Overhead)
 	d.market, d.reports = d.catalogue(facts, table), d.reported()
 	if err := d.startEvents(ctx); err != nil {
 		return err
@@ -225,8 +235,7 @@ func (d *daemon) work(ctx context.Context) error {
 	}
 	claims := &claim.Controller{
 		Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world, Cloud: d.aws, Scarcity: decisions, Recorder: recorder,
-		Logger: d.logger.Named("nodeclaim"), Now: time.Now,
-		Cluster: d.joined.now,
+		Logger: d.logger.Named("nodeclaim"), Now: time.Now, Cluster: d.joined.now,
 	}
 	claims.Start()
 	classes := d.classes()
