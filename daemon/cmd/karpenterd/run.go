@@ -246,7 +246,7 @@ func (d *daemon) work(ctx context.Context) error {
 	})
 	defer unsubscribe()
 	pools := &pool.Keeper{World: d.world, Pools: d.pools()}
-	remarks := &remark.Teller{World: d.world, Recorder: recorder}
+	remarks, others := d.remarks(recorder)
 	collector := &claim.Collector{Controller: claims, Away: decisions.CloudAway}
 	drift := d.drift(recorder)
 
@@ -269,12 +269,19 @@ func (d *daemon) work(ctx context.Context) error {
 		{market.ReportsEvery, "keep what nodes have reported of their size", d.reports.Sweep},
 		{clusterEvery, "look at the cluster", d.joined.look},
 		{remark.Every, "look at annotations", remarks.Look},
+		{uncarriedEvery, "search for kinds that are not carried out", others.Look},
 		{poolEvery, "nodepool status update", pools.Sync},
 		{poolEvery, "provisioner status update", d.legacy.Sync},
 	} {
 		group.Go(func() error { return every(ctx, r.interval, d.logger, r.what, r.do) })
 	}
 	return group.Wait()
+}
+
+// remarks makes what tells users of objects that need their attention.
+func (d *daemon) remarks(r *telemetry.Recorder) (*remark.Teller, *uncarried) {
+	others := newUncarried(d.kube, d.logger)
+	return &remark.Teller{World: d.world, Recorder: r, Others: others.All}, others
 }
 
 // learn reads what the first decision needs: what the leader before this one has written,
