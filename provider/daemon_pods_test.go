@@ -47,6 +47,9 @@ func TestDaemon_AnotherRoleReplacesThePods(t *testing.T) {
 	}
 }
 
+// authority is a certificate, whose key nobody has.
+const authority = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUJjVENDQVJlZ0F3SUJBZ0lVVW44cDZQV2RxS1RJcVhtS0ZrNittTlhGSmZFd0NnWUlLb1pJemowRUF3SXcKRFRFTE1Ba0dBMVVFQXd3Q1kyRXdJQmNOTWpZeE1USTNNakl5TURRNVdoZ1BNakV5TmpFeE1ETXlNakl3TkRsYQpNQTB4Q3pBSkJnTlZCQU1NQW1OaE1Ga3dFd1lIS29aSXpqMENBUVlJS29aSXpqMERBUWNEUWdBRW9mS1lxK1JtCjdvbHA2SjVkYW5qRlRSa09xSmt4ODNpRzNPQ2ZPOEFNU2dCd0xaN1prZis0R3huK1ZtUjFPQXZ0V2dYSmlWU2wKMmxqQjJLTUlLOEpEMDZOVE1GRXdIUVlEVlIwT0JCWUVGUENSNXN4QTNmWEg0WXdZTmE3QTliV0plT0QxTUI4RwpBMVVkSXdRWU1CYUFGUENSNXN4QTNmWEg0WXdZTmE3QTliV0plT0QxTUE4R0ExVWRFd0VCL3dRRk1BTUJBZjh3CkNnWUlLb1pJemowRUF3SURTQUF3UlFJaEFNV3lPOTVqeHpNNDV3eGxOWDQyb2lwQmRmVy9vbklGZmVZblRoa1oKZTIyNEFpQmVQRCtQMzlXNGVpRUkzd0ZOczQ3Wnk4T0FjcW5KSTBsaThqYmNOZVNSZmc9PQotLS0tLUVORCBDRVJUSUZJQ0FURS0tLS0tCg=="
+
 // everyOption has a value for each attribute that is carried out in the daemon's pods or objects,
 // which is not its default.
 func everyOption() object {
@@ -54,7 +57,7 @@ func everyOption() object {
 		"cluster_name": "other", "cluster_endpoint": "https://10.0.0.1", "queue_name": "events", "region": "eu-west-1", "log_level": "debug",
 		"preference_policy": "Ignore", "min_values_policy": "BestEffort", "node_cost": "0.02", "scheduler_config": "podTopologySpread: {}",
 		"use_fips_endpoint": true, "use_dualstack_endpoint": true,
-		"pause_disruption": true, "metrics_port": 9090, "health_probe_port": 9091, "namespace": "nodes",
+		"pause_disruption": true, "reserved_enis": 1, "vm_memory_overhead_percent": "0.05", "cluster_ca_bundle": authority, "isolated_vpc": true, "log_keys": "hclog", "metrics_port": 9090, "health_probe_port": 9091, "namespace": "nodes",
 		"resources": object{"requests": object{"cpu": "1"}, "limits": object{"memory": "2Gi"}},
 		"image":     object{"pull_policy": "Always"}, "replicas": 3, "role_arn": "arn:aws:iam::123456789012:role/other", "service_account": "launcher",
 		"labels": object{"team": "a"}, "annotations": object{"team": "a"}, "pod_labels": object{"team": "a"}, "pod_annotations": object{"team": "a"},

@@ -26,8 +26,10 @@ func TestDaemon_PlansTheObjectsOfTheManifests(t *testing.T) {
 		"by default": {nil, "{}", "karpenter"},
 		"with every option": {everyOption(), `
 settings: {clusterName: other, clusterEndpoint: https://10.0.0.1, interruptionQueue: events, region: eu-west-1, preferencePolicy: Ignore,
-  minValuesPolicy: BestEffort, nodeCost: "0.02", schedulerConfig: "podTopologySpread: {}", pauseDisruption: true, useFIPSEndpoint: true, useDualStackEndpoint: true}
+  minValuesPolicy: BestEffort, nodeCost: "0.02", schedulerConfig: "podTopologySpread: {}", pauseDisruption: true,
+  reservedENIs: 1, vmMemoryOverheadPercent: "0.05", isolatedVPC: true, useFIPSEndpoint: true, useDualStackEndpoint: true, clusterCABundle: ` + authority + `}
 logLevel: debug
+logKeys: hclog
 serviceAccount: {name: launcher, roleARN: "arn:aws:iam::123456789012:role/other"}
 controller: {metrics: {port: 9090}, healthProbe: {port: 9091}, environment: {GOMEMLIMIT: 1GiB}, resources: {requests: {cpu: "1", memory: null}, limits: {memory: 2Gi}}}
 imagePullPolicy: Always

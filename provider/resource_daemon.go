@@ -57,6 +57,11 @@ type daemonModel struct {
 	MinValuesPolicy  types.String `tfsdk:"min_values_policy"`
 	NodeCost         types.String `tfsdk:"node_cost"`
 	PauseDisruption  types.Bool   `tfsdk:"pause_disruption"`
+	ReservedENIs     types.Int32  `tfsdk:"reserved_enis"`
+	MemoryOverhead   types.String `tfsdk:"vm_memory_overhead_percent"`
+	ClusterCA        types.String `tfsdk:"cluster_ca_bundle"`
+	IsolatedVPC      types.Bool   `tfsdk:"isolated_vpc"`
+	LogKeys          types.String `tfsdk:"log_keys"`
 	LegacyAPI        types.Bool   `tfsdk:"legacy_api"`
 	AdoptDefinitions types.Bool   `tfsdk:"adopt_definitions"`
 	SchedulerConfig  types.String `tfsdk:"scheduler_config"`
@@ -89,6 +94,7 @@ func (r *daemon) Schema(ctx context.Context, _ resource.SchemaRequest, resp *res
 	attributes := r.attributes(ctx)
 	maps.Copy(attributes, podAttributes())
 	maps.Copy(attributes, endpointKindAttributes())
+	maps.Copy(attributes, machineAttributes())
 	resp.Schema = schema.Schema{MarkdownDescription: daemonDescription(), Attributes: attributes}
 }
 
@@ -347,7 +353,7 @@ func (m daemonModel) deploymentID() types.String {
 // complete tells whether all is known that the objects are made of.
 func (m daemonModel) complete(ctx context.Context) bool {
 	return whollyKnown(ctx, m.Pods.Values()...) && whollyKnown(ctx, m.Namespace, m.ServiceAccount, m.ClusterName, m.ClusterEndpoint, m.Region, m.FIPS, m.DualStack, m.RoleARN, m.QueueName,
-		m.Image, m.ImageReference, m.Replicas, m.LogLevel, m.PreferencePolicy, m.MinValuesPolicy, m.NodeCost, m.PauseDisruption, m.LegacyAPI, m.SchedulerConfig, m.Labels, m.Annotations)
+		m.Image, m.ImageReference, m.Replicas, m.LogLevel, m.PreferencePolicy, m.MinValuesPolicy, m.NodeCost, m.PauseDisruption, m.ReservedENIs, m.MemoryOverhead, m.ClusterCA, m.IsolatedVPC, m.LogKeys, m.LegacyAPI, m.SchedulerConfig, m.Labels, m.Annotations)
 }
 
 // objects are the objects that the model asks for, in the order in which they are applied.
@@ -358,7 +364,9 @@ func (m daemonModel) objects(ctx context.Context) ([]*unstructured.Unstructured,
 		Replicas: m.Replicas.ValueInt32(), RoleARN: m.RoleARN.ValueString(), ClusterName: m.ClusterName.ValueString(), ClusterEndpoint: m.ClusterEndpoint.ValueString(),
 		Region: m.Region.ValueString(), FIPS: m.FIPS.ValueBool(), DualStack: m.DualStack.ValueBool(), QueueName: m.QueueName.ValueString(), LogLevel: m.LogLevel.ValueString(),
 		PreferencePolicy: m.PreferencePolicy.ValueString(), MinValuesPolicy: m.MinValuesPolicy.ValueString(),
-		NodeCost: m.NodeCost.ValueString(), PauseDisruption: m.PauseDisruption.ValueBool(), LegacyAPI: m.LegacyAPI.ValueBool(),
+		NodeCost: m.NodeCost.ValueString(), PauseDisruption: m.PauseDisruption.ValueBool(),
+		ReservedENIs: m.ReservedENIs.ValueInt32(), MemoryOverhead: m.MemoryOverhead.ValueString(), ClusterCA: m.ClusterCA.ValueString(),
+		IsolatedVPC: m.IsolatedVPC.ValueBool(), LogKeys: m.LogKeys.ValueString(), LegacyAPI: m.LegacyAPI.ValueBool(),
 		SchedulerConfig: m.SchedulerConfig.ValueString(), Labels: stringMap(m.Labels), Annotations: stringMap(m.Annotations), Pods: m.Install(ctx, &diags),
 	}
 	options.PullPolicy = convert.PullPolicy(ctx, m.Image, &diags)

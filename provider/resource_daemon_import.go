@@ -63,6 +63,7 @@ func (m *daemonModel) reconstruct(ctx context.Context, c *cluster, usual install
 	m.MinValuesPolicy = types.StringValue(environment(container, install.EnvMinValuesPolicy))
 	m.NodeCost = types.StringValue(environment(container, install.EnvNodeCost))
 	m.PauseDisruption = types.BoolValue(on(container, install.EnvPauseDisruption))
+	m.reconstructMachines(container)
 	if err := m.reconstructDefinitions(ctx, c); err != nil {
 		return err
 	}

@@ -27,11 +27,13 @@ const (
 type Override struct {
 	InstanceType, Zone, SubnetID, ImageID string
 	Priority                              float64 // lower is better; by convention the price in dollars per hour
+	// LaunchTemplate is the name of a template in place of the request's; empty for that.
+	LaunchTemplate string `json:",omitempty"`
 }
 
 // LaunchRequest asks for one instance.
 type LaunchRequest struct {
-	LaunchTemplate string // name; its newest version is used
+	LaunchTemplate string // name; its newest version is used. Empty where each override has its own
 	CapacityType   string
 	Reservation    string // id; only with CapacityTypeReserved, and the same as in the template
 	Overrides      []Override
@@ -40,6 +42,18 @@ type LaunchRequest struct {
 	ClientToken string
 	Context     string            `json:",omitempty"` // of the account's reservations with EC2; empty for none
 	Tags        map[string]string // of the fleet, the instance and its volumes
+}
+
+// Templates are the names of the launch templates that the request is made with, in the
+// order of its overrides.
+func (r LaunchRequest) Templates() []string {
+	var names []string
+	for _, o := range r.Overrides {
+		if name := cmp.Or(o.LaunchTemplate, r.LaunchTemplate); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Launched is the instance of a launch.
@@ -123,20 +137,27 @@ func (c *Clients) Launch(ctx context.Context, r LaunchRequest) (Launched, error)
 }
 
 func fleetInput(r LaunchRequest) *ec2.CreateFleetInput {
-	config := ec2types.FleetLaunchTemplateConfigRequest{
-		LaunchTemplateSpecification: &ec2types.FleetLaunchTemplateSpecificationRequest{LaunchTemplateName: &r.LaunchTemplate, Version: awssdk.String("$Latest")},
-	}
-	for _, o := range r.Overrides {
-		config.Overrides = append(config.Overrides, ec2types.FleetLaunchTemplateOverridesRequest{
-			InstanceType: ec2types.InstanceType(o.InstanceType), AvailabilityZone: optional(o.Zone), SubnetId: optional(o.SubnetID),
-			ImageId: optional(o.ImageID), Priority: awssdk.Float64(o.Priority),
-		})
+	var configs []ec2types.FleetLaunchTemplateConfigRequest
+	for _, name := range r.Templates() {
+		config := ec2types.FleetLaunchTemplateConfigRequest{
+			LaunchTemplateSpecification: &ec2types.FleetLaunchTemplateSpecificationRequest{LaunchTemplateName: &name, Version: awssdk.String("$Latest")},
+		}
+		for _, o := range r.Overrides {
+			if cmp.Or(o.LaunchTemplate, r.LaunchTemplate) != name {
+				continue
+			}
+			config.Overrides = append(config.Overrides, ec2types.FleetLaunchTemplateOverridesRequest{
+				InstanceType: ec2types.InstanceType(o.InstanceType), AvailabilityZone: optional(o.Zone), SubnetId: optional(o.SubnetID),
+				ImageId: optional(o.ImageID), Priority: awssdk.Float64(o.Priority),
+			})
+		}
+		configs = append(configs, config)
 	}
 	in := &ec2.CreateFleetInput{
 		Type:                        ec2types.FleetTypeInstant,
 		ClientToken:                 &r.ClientToken,
 		Context:                     optional(r.Context),
-		LaunchTemplateConfigs:       []ec2types.FleetLaunchTemplateConfigRequest{config},
+		LaunchTemplateConfigs:       configs,
 		TargetCapacitySpecification: &ec2types.TargetCapacitySpecificationRequest{TotalTargetCapacity: awssdk.Int32(1)},
 		TagSpecifications: []ec2types.TagSpecification{
 			tagsFor(ec2types.ResourceTypeFleet, r.Tags), tagsFor(ec2types.ResourceTypeInstance, r.Tags), tagsFor(ec2types.ResourceTypeVolume, r.Tags),

@@ -35,6 +35,23 @@ func TestFleetInput_HandsOverTheContextWhereThereIsOne(t *testing.T) {
 	}
 }
 
+func TestFleetInput_HasEachOverrideWithItsTemplate(t *testing.T) {
+	r := request()
+	r.LaunchTemplate, r.Overrides[0].LaunchTemplate, r.Overrides[1].LaunchTemplate, r.Overrides[2].LaunchTemplate = "", "b", "a", "b"
+	var got []string
+	for _, config := range fleetInput(r).LaunchTemplateConfigs {
+		for _, o := range config.Overrides {
+			got = append(got, *config.LaunchTemplateSpecification.LaunchTemplateName+" "+string(o.InstanceType)+" "+*o.SubnetId)
+		}
+	}
+	if want := []string{"b m7g.large subnet-a", "b m7i.large subnet-b", "a m7i.large subnet-a"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := request().Templates(); !slices.Equal(got, []string{"t"}) {
+		t.Errorf("templates %q", got)
+	}
+}
+
 func failure(code, instanceType, subnet string) ec2types.CreateFleetError {
 	return ec2types.CreateFleetError{
 		ErrorCode: &code, ErrorMessage: awssdk.String("message"),

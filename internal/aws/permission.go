@@ -15,6 +15,9 @@ import (
 // ErrProfileUnknown says that EC2 does not know an instance profile yet that IAM has.
 var ErrProfileUnknown = errors.New("EC2 does not know the instance profile yet")
 
+// ErrProfileEmpty says that EC2 knows of no role of the instance profile.
+var ErrProfileEmpty = errors.New("EC2 knows of no role of the instance profile")
+
 // Trial is a launch that EC2 is only asked about.
 type Trial struct {
 	Template     awsspec.LaunchTemplate
@@ -29,7 +32,7 @@ type Trial struct {
 // MayLaunch asks EC2 whether the caller may launch so, and launches nothing. Where there is
 // a launch template, the launch is tried with it, as policies may ask for one; else it is
 // tried without, and is allowed if it is in one of the subnets. Errors: ErrUnauthorized,
-// ErrProfileUnknown; any other error says nothing of permissions.
+// ErrProfileUnknown, ErrProfileEmpty; any other error says nothing of permissions.
 func (c *Clients) MayLaunch(ctx context.Context, t Trial) error {
 	template := templateInput(t.Template, c.region)
 	template.DryRun = awssdk.Bool(true)
@@ -92,6 +95,8 @@ func allowed(err error) error {
 		return nil
 	case hasCode(err, "InvalidParameterValue", "iamInstanceProfile"):
 		return ErrProfileUnknown
+	case hasCode(err, "InvalidParameterValue", "has no associated IAM Roles"):
+		return ErrProfileEmpty
 	}
 	return classify(err)
 }

@@ -113,6 +113,44 @@ func TestSim_ALaunchIsAskedAboutWithoutLaunching(t *testing.T) {
 		if err := admin.MayLaunch(ctx, trial); !errors.Is(err, aws.ErrProfileUnknown) {
 			t.Errorf("a profile that EC2 does not know: %v", err)
 		}
+		cloud.Faults().Inject(awssim.Fault{Service: "iam", Action: "AddRoleToInstanceProfile", Code: "ServiceFailure", Status: 400, Times: 1})
+		if half, err := admin.CreateInstanceProfile(ctx, aws.InstanceProfile{Name: "empty", Path: "/", Role: "node"}); err == nil || half.ID == "" {
+			t.Fatalf("made %+v: %v", half, err)
+		}
+		trial.Template.InstanceProfile = "empty"
+		if err := admin.MayLaunch(ctx, trial); !errors.Is(err, aws.ErrProfileEmpty) {
+			t.Errorf("a profile without a role: %v", err)
+		}
+	}
+}
+
+// Types that need other user data are launched by one request all the same.
+func TestSim_AnInstanceHasTheTemplateOfItsOverride(t *testing.T) {
+	cloud, admin := start(t)
+	c := daemonOf(t, cloud, admin)
+	ctx := context.Background()
+	r := launchable(t, cloud, admin, c)
+	groups := try[[]aws.SecurityGroup](t)(admin.SecurityGroups(ctx, []aws.Selector{{Name: "*"}}))
+	other := try[string](t)(c.EnsureLaunchTemplate(ctx, awsspec.LaunchTemplate{
+		ImageID: r.Overrides[0].ImageID, InstanceProfile: "node", SecurityGroupIDs: []string{groups[0].ID}, UserData: "other", Spot: true, Tags: owner.Tags(nil),
+	}))
+	for i := range r.Overrides {
+		if r.Overrides[i].InstanceType == "m5.xlarge" {
+			r.Overrides[i].LaunchTemplate = other
+		}
+	}
+	try[aws.Launched](t)(c.Launch(ctx, r))
+	r.Overrides, r.ClientToken = r.Overrides[1:2], awsspec.ClientToken("uid", 2)
+	try[aws.Launched](t)(c.Launch(ctx, r))
+	seen := map[string]bool{}
+	for _, i := range cloud.EC2.Instances() {
+		if want := map[string]string{"m5.large": "hello", "m5.xlarge": "other"}[i.Type]; i.UserData != want {
+			t.Errorf("%s has user data %q, want %q", i.Type, i.UserData, want)
+		}
+		seen[i.Type] = true
+	}
+	if !seen["m5.xlarge"] {
+		t.Errorf("launched %v", seen)
 	}
 }
 

@@ -33,7 +33,7 @@ func published(maxVCPU int) ([]catalog.InstanceType, error) {
 	zones := slices.DeleteFunc(slices.Clone(market.Zones), func(z catalog.Zone) bool {
 		return !slices.Contains([]string{"us-east-1a", "us-east-1b", "us-east-1c"}, z.Name)
 	})
-	return catalog.Build(facts, market, catalog.Settings{Zones: zones, MemoryOverheadPermille: catalog.DefaultMemoryOverheadPermille}), nil
+	return catalog.Build(facts, market, catalog.Settings{Zones: zones, MemoryOverheadPerMillion: catalog.DefaultMemoryOverheadPerMillion}), nil
 }
 
 // offers are the types as the packer sees them: cpu, memory, ephemeral storage

@@ -22,7 +22,7 @@ func BenchmarkStep_QuickstartBurst(b *testing.B) {
 		b.Fatal(err)
 	}
 	class := cluster.Class{Name: "default", Ready: true, Types: catalog.Build(facts, market, catalog.Settings{
-		Zones: market.Zones, MemoryOverheadPermille: catalog.DefaultMemoryOverheadPermille,
+		Zones: market.Zones, MemoryOverheadPerMillion: catalog.DefaultMemoryOverheadPerMillion,
 	})}
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	b.ReportAllocs()

@@ -62,7 +62,7 @@ func Published(maxVCPU int) (Setting, error) {
 	}
 	facts = slices.DeleteFunc(slices.Clone(facts), func(f catalog.Fact) bool { return isLater(f.Family) })
 	s := Setting{
-		Types: catalog.Build(facts, market, catalog.Settings{Zones: zones, MemoryOverheadPermille: catalog.DefaultMemoryOverheadPermille}),
+		Types: catalog.Build(facts, market, catalog.Settings{Zones: zones, MemoryOverheadPerMillion: catalog.DefaultMemoryOverheadPerMillion}),
 		Terms: []Term{
 			{catalog.LabelCategory, label.In, []string{"c", "m", "r"}},
 			{catalog.LabelGeneration, label.Gt, []string{"4"}},

@@ -28,7 +28,7 @@ func realCatalogue(t *testing.T, capacity []string, workloads ...sim.Workload) (
 			zones = append(zones, z)
 		}
 	}
-	all := catalog.Build(facts, market, catalog.Settings{Zones: zones, MemoryOverheadPermille: catalog.DefaultMemoryOverheadPermille})
+	all := catalog.Build(facts, market, catalog.Settings{Zones: zones, MemoryOverheadPerMillion: catalog.DefaultMemoryOverheadPerMillion})
 	need := func(key string, op label.Operator, values ...string) label.Requirement {
 		r, err := label.NewRequirement(key, op, values...)
 		if err != nil {

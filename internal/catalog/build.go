@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // Settings are what a NodeClass and the daemon's options change about
@@ -36,14 +37,24 @@ type Settings struct {
 	// Volumes is how many EBS volumes a node is launched with, including the root
 	// volume. 0 means the root volume alone.
 	Volumes int
-	// MemoryOverheadPermille is subtracted from the memory that EC2 names. 0 means
-	// no overhead. DefaultMemoryOverheadPermille fits most types.
-	MemoryOverheadPermille int64
+	// MemoryOverheadPerMillion is subtracted from the memory that EC2 names. 0 means
+	// no overhead. DefaultMemoryOverheadPerMillion fits most types.
+	MemoryOverheadPerMillion int64
 	// ReservedENIs is the number of network interfaces that pods do not use.
 	ReservedENIs int
 	// Reservations are the capacity reservations that nodes may be launched into.
 	Reservations []Reservation
 }
+
+// Overhead is what the daemon's options keep of every instance from pods, whatever its
+// NodeClass says.
+type Overhead struct {
+	MemoryPerMillion int64 // see Settings.MemoryOverheadPerMillion
+	ReservedENIs     int   // see Settings.ReservedENIs
+}
+
+// DefaultOverhead is that of a daemon without such options.
+func DefaultOverhead() Overhead { return Overhead{MemoryPerMillion: DefaultMemoryOverheadPerMillion} }
 
 // Reservation is an on-demand capacity reservation.
 type Reservation struct {
@@ -79,6 +90,7 @@ func Build(facts []Fact, m Market, s Settings) []InstanceType {
 			Allocatable: f.allocatable(capacity, s),
 			Offerings:   offerings,
 			EBSVolumes:  f.attachable(s.Volumes),
+			MaxPods:     s.toldPods(capacity),
 		})
 	}
 	slices.SortFunc(out, func(a, b InstanceType) int { return strings.Compare(a.Name, b.Name) })
@@ -100,7 +112,7 @@ func offeringsOf(f Fact, m Market, zones []Zone, s Settings) []Offering {
 				ZoneID:       z.ID,
 				CapacityType: class,
 				Price:        price,
-				Available:    price > 0 && s.boots(f),
+				Available:    price > 0 && s.serves(f),
 				StandIn:      standsIn,
 			})
 		}
@@ -118,12 +130,24 @@ func reservedIn(f Fact, m Market, z Zone, s Settings) []Offering {
 			continue
 		}
 		out = append(out, Offering{
-			Zone: z.Name, ZoneID: z.ID, CapacityType: label.Reserved, Price: onDemand / reservedShare, Available: s.boots(f),
+			Zone: z.Name, ZoneID: z.ID, CapacityType: label.Reserved, Price: onDemand / reservedShare, Available: s.serves(f),
 			Reservation: r.ID, Left: max(0, r.Left), Counted: r.Counted,
 		})
 	}
 	return out
 }
 
-// boots says whether the image boots on the type.
-func (s Settings) boots(f Fact) bool { return !s.WithoutGraviton1 || f.Family != "a1" }
+// serves says whether the image boots on the type, and whether a node of it has room for
+// any pod: all its network interfaces may be reserved.
+func (s Settings) serves(f Fact) bool {
+	return (!s.WithoutGraviton1 || f.Family != "a1") && (s.MaxPods > 0 || s.ReservedENIs == 0 || f.eniPods(s.ReservedENIs) > 0)
+}
+
+// toldPods is the number of pods that the kubelet has to be told; 0 where nothing differs
+// from the number that the image finds by itself. No image knows of reserved interfaces.
+func (s Settings) toldPods(capacity quantity.Resources) int64 {
+	if s.ReservedENIs == 0 || s.MaxPods > 0 {
+		return 0
+	}
+	return capacity.PodSlots
+}

@@ -9,10 +9,10 @@ const (
 	// DefaultRootVolumeBytes is the size of the root volume of an AL2023 node whose
 	// NodeClass maps no root volume.
 	DefaultRootVolumeBytes = 20 * gi
-	// DefaultMemoryOverheadPermille is the part of an instance's memory that its
+	// DefaultMemoryOverheadPerMillion is the part of an instance's memory that its
 	// hypervisor and kernel are assumed to keep: 7.5 %, as Karpenter assumes
 	// (vm-memory-overhead-percent).
-	DefaultMemoryOverheadPermille = 75
+	DefaultMemoryOverheadPerMillion = 75_000
 )
 
 // Extended resources that instance types advertise.
@@ -30,7 +30,7 @@ const (
 func (f Fact) capacity(s Settings) quantity.Resources {
 	r := quantity.Resources{
 		MilliCPU:       int64(f.VCPU) * 1000,
-		MemoryBytes:    f.usableMemoryMiB(s.MemoryOverheadPermille) * mi,
+		MemoryBytes:    f.usableMemoryMiB(s.MemoryOverheadPerMillion) * mi,
 		EphemeralBytes: f.ephemeralBytes(s),
 		PodSlots:       int64(f.eniPods(s.ReservedENIs)),
 	}
@@ -64,12 +64,12 @@ func (f Fact) ephemeralBytes(s Settings) int64 {
 
 // usableMemoryMiB is the memory that the node is expected to report. Arm
 // instances lose another 64 MiB to the firmware's reserved region.
-func (f Fact) usableMemoryMiB(overheadPermille int64) int64 {
+func (f Fact) usableMemoryMiB(overheadPerMillion int64) int64 {
 	total := f.MemoryMiB
 	if f.Arch == "arm64" {
 		total -= 64
 	}
-	return total - ceilDiv(total*overheadPermille, 1000)
+	return total - ceilDiv(total*overheadPerMillion, 1_000_000)
 }
 
 // eniPods is how many pods a node can have: one for each secondary address of

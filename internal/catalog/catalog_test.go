@@ -63,7 +63,7 @@ func build(t *testing.T, f Fact, s Settings) InstanceType {
 	if s.Zones == nil {
 		s.Zones = m.Zones
 	}
-	s.MemoryOverheadPermille = DefaultMemoryOverheadPermille
+	s.MemoryOverheadPerMillion = DefaultMemoryOverheadPerMillion
 	built := Build([]Fact{f}, m, s)
 	if len(built) != 1 {
 		t.Fatalf("built %d types", len(built))
@@ -82,6 +82,37 @@ func TestBuild_M5LargeHasTheKnownAllocatable(t *testing.T) {
 	allocatable := quantity.Resources{MilliCPU: 1930, MemoryBytes: 6903 * mi, EphemeralBytes: 17 * gi, PodSlots: 29}.Extend("vpc.amazonaws.com/pod-eni", 9)
 	if it.Allocatable.Compare(allocatable) != 0 {
 		t.Errorf("allocatable %v, want %v", it.Allocatable, allocatable)
+	}
+}
+
+// An image counts the pods of all interfaces, so the kubelet has to be told where some are
+// reserved, and only there: user data would differ otherwise.
+func TestBuild_KubeletIsToldItsPodsOnlyWhereTheImageCountsOthers(t *testing.T) {
+	for _, c := range []struct {
+		s    Settings
+		want int64
+	}{
+		{Settings{}, 0},
+		{Settings{MaxPods: 8}, 0},
+		{Settings{PodsPerCore: 5}, 0},
+		{Settings{ReservedENIs: 1}, 20},
+		{Settings{ReservedENIs: 1, MaxPods: 8}, 0},
+		{Settings{ReservedENIs: 1, PodsPerCore: 5}, 10},
+	} {
+		got := build(t, m5Large(), c.s)
+		if got.MaxPods != c.want || c.want > 0 && got.MaxPods != got.Capacity.PodSlots {
+			t.Errorf("%+v: the kubelet is told %d pods, want %d; planned are %d", c.s, got.MaxPods, c.want, got.Capacity.PodSlots)
+		}
+	}
+}
+
+func TestBuild_MemoryOverheadIsTheGivenPart(t *testing.T) {
+	for perMillion, want := range map[int64]int64{0: 8192, 75_000: 7577, 37_500: 7884, 1: 8191} {
+		m := oneZone("m5.large")
+		got := Build([]Fact{m5Large()}, m, Settings{Zones: m.Zones, MemoryOverheadPerMillion: perMillion})[0].Capacity.MemoryBytes
+		if got != want*mi {
+			t.Errorf("%d millionths: %d MiB, want %d", perMillion, got/mi, want)
+		}
 	}
 }
 
@@ -106,8 +137,11 @@ func TestBuild_SettingsChangeCapacity(t *testing.T) {
 	if got := build(t, m5Large(), Settings{ReservedENIs: 1}).Allocatable; got.PodSlots != 20 || got.MemoryBytes != plain.MemoryBytes {
 		t.Errorf("with an interface reserved: %v", got)
 	}
-	if got := build(t, m5Large(), Settings{ReservedENIs: 3}).Capacity.PodSlots; got != 0 {
-		t.Errorf("with every interface reserved: %d pods", got)
+	if got := build(t, m5Large(), Settings{ReservedENIs: 3}); got.Capacity.PodSlots != 0 || got.Offerings[0].Available {
+		t.Errorf("with every interface reserved: %d pods, for sale: %v", got.Capacity.PodSlots, got.Offerings[0].Available)
+	}
+	if got := build(t, m5Large(), Settings{ReservedENIs: 3, MaxPods: 110}); got.Capacity.PodSlots != 110 || !got.Offerings[0].Available {
+		t.Errorf("with maxPods and every interface reserved: %d pods, for sale: %v", got.Capacity.PodSlots, got.Offerings[0].Available)
 	}
 	if got := build(t, m5Large(), Settings{RootVolumeBytes: 100 * gi}).Allocatable.EphemeralBytes; got != 89*gi {
 		t.Errorf("with a disk of 100 GiB: %d", got)

@@ -71,5 +71,6 @@ type InstanceType struct {
 	Allocatable quantity.Resources
 	Smaller     []Smaller  // where Allocatable is less than the catalogue says; see AsReported
 	EBSVolumes  int64      // that pods can have attached; 0 where that is not known
+	MaxPods     int64      // that the kubelet has to be told; 0 where the image's own number is right
 	Offerings   []Offering // sorted by zone; reserved ones first
 }

@@ -2,11 +2,37 @@ package family
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 )
+
+// The class counts for more than the plan, which has followed it; Custom has what its user writes.
+func TestUserData_TellsThePlannedPodsWhereTheClassHasNone(t *testing.T) {
+	for images, told := range map[string]string{"AL2023": `"maxPods": %d`, "AL2": "--max-pods=%d", "Bottlerocket": "max-pods = %d", "Custom": "hello"} {
+		text := func(class, planned int32) string {
+			n := node().withText(map[string]string{"Custom": "hello"}[images])
+			n.Class.Spec.AMIFamily, n.Class.Spec.Kubelet.MaxPods, n.MaxPods = images, &class, planned
+			got, err := Of(n.Class).UserData(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return got
+		}
+		for _, c := range []struct{ class, planned, want int32 }{{0, 20, 20}, {8, 20, 8}, {8, 0, 8}} {
+			if want := strings.Replace(told, "%d", strconv.Itoa(int(c.want)), 1); !strings.Contains(text(c.class, c.planned), want) {
+				t.Errorf("%s, class %d, planned %d: no %s in\n%s", images, c.class, c.planned, want, text(c.class, c.planned))
+			}
+		}
+		for _, word := range []string{`"maxPods"`, "--max-pods", "max-pods = "} {
+			if got := text(0, 0); strings.Contains(got, word) {
+				t.Errorf("%s: nothing is planned otherwise, and the kubelet is told its pods:\n%s", images, got)
+			}
+		}
+	}
+}
 
 func TestParameters_AreThePathsOfThePublishers(t *testing.T) {
 	const eks = "/aws/service/eks/optimized-ami/"

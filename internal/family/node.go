@@ -33,6 +33,9 @@ type Node struct {
 	Labels map[string]string // labels of the domains kubernetes.io and k8s.io are left out
 	Taints []Taint           // the product's own are added
 	Class  *awsv1.EC2NodeClass
+	// MaxPods is how many pods are planned for, where the image would find another number and
+	// the class has none; 0 elsewhere.
+	MaxPods int32
 }
 
 // Taint is a taint of a node; Value may be empty.
@@ -84,16 +87,20 @@ func (n Node) text() string {
 func (n Node) joinsDisks() bool { return n.Class.Spec.InstanceStorePolicy != nil } // RAID0 is the only policy
 
 // kubelet returns the settings of the kubelet; it may be empty. It leaves out numbers that
-// mean the same as none: the plan does not count them, either.
+// mean the same as none: the plan does not count them, either. It has the pods that are
+// planned for, where the image would find another number.
 func (n Node) kubelet() awsv1.KubeletConfiguration {
-	if n.Class.Spec.Kubelet == nil {
-		return awsv1.KubeletConfiguration{}
+	var k awsv1.KubeletConfiguration
+	if n.Class.Spec.Kubelet != nil {
+		k = *n.Class.Spec.Kubelet
 	}
-	k := *n.Class.Spec.Kubelet
 	for _, number := range []**int32{&k.MaxPods, &k.PodsPerCore} {
 		if *number != nil && **number == 0 {
 			*number = nil
 		}
+	}
+	if k.MaxPods == nil && n.MaxPods > 0 {
+		k.MaxPods = &n.MaxPods
 	}
 	return k
 }

@@ -114,6 +114,10 @@ func (o Options) env() []corev1.EnvVar {
 		{Name: EnvMinValuesPolicy, Value: o.MinValuesPolicy},
 		{Name: EnvNodeCost, Value: o.NodeCost},
 		{Name: EnvPauseDisruption, Value: strconv.FormatBool(o.PauseDisruption)},
+		{Name: EnvReservedENIs, Value: strconv.Itoa(int(o.ReservedENIs))},
+		{Name: EnvMemoryOverhead, Value: o.MemoryOverhead},
+		{Name: EnvIsolatedVPC, Value: strconv.FormatBool(o.IsolatedVPC)},
+		{Name: EnvLogKeys, Value: o.LogKeys},
 		{Name: EnvMetricsPort, Value: portText(o.MetricsPort)},
 		{Name: EnvHealthProbePort, Value: portText(o.HealthPort)},
 		fieldEnv(EnvSystemNamespace, "metadata.namespace"),
@@ -128,6 +132,9 @@ func (o Options) env() []corev1.EnvVar {
 	}
 	if o.ClusterEndpoint != "" {
 		env = append(env, corev1.EnvVar{Name: EnvClusterEndpoint, Value: o.ClusterEndpoint})
+	}
+	if o.ClusterCA != "" {
+		env = append(env, corev1.EnvVar{Name: EnvClusterCA, Value: o.ClusterCA})
 	}
 	if o.QueueName != "" {
 		env = append(env, corev1.EnvVar{Name: EnvInterruptionQueue, Value: o.QueueName})

@@ -118,6 +118,7 @@ func TestRules_AreWhatTheDaemonDoesAndNothingMore(t *testing.T) {
 		"karpenter.sh/provisioners": "get list patch watch", "karpenter.sh/provisioners/status": "update",
 		"karpenter.k8s.aws/awsnodetemplates": "get list watch", "karpenter.k8s.aws/awsnodetemplates/status": "update",
 		"karpenterd-configmaps: configmaps [karpenter-global-settings]": "get",
+		"karpenter.sh/nodeoverlays":                                     "list watch", "autoscaling.x-k8s.io/capacitybuffers": "list watch",
 		"events": "create patch", "events.k8s.io/events": "create patch",
 		"karpenterd-leader-election: coordination.k8s.io/leases [karpenter-leader-election]": "get update",
 		"karpenterd-leader-election: coordination.k8s.io/leases":                             "create",
@@ -219,12 +220,12 @@ func TestDeployment_RunsWithoutPrivilegeOnItsPodsAddress(t *testing.T) {
 	for _, e := range container.Env {
 		env[e.Name] = e
 	}
-	for name, want := range map[string]string{EnvClusterName: "lab", EnvRegion: "us-west-2", EnvInterruptionQueue: "lab", EnvLogLevel: "info", EnvPreferencePolicy: "Respect", EnvMinValuesPolicy: "Strict", EnvNodeCost: "0.005", EnvPauseDisruption: "false", EnvMetricsPort: "8080", EnvHealthProbePort: "8081"} {
+	for name, want := range map[string]string{EnvClusterName: "lab", EnvRegion: "us-west-2", EnvInterruptionQueue: "lab", EnvLogLevel: "info", EnvPreferencePolicy: "Respect", EnvMinValuesPolicy: "Strict", EnvNodeCost: "0.005", EnvPauseDisruption: "false", EnvReservedENIs: "0", EnvMemoryOverhead: "0.075", EnvIsolatedVPC: "false", EnvLogKeys: "karpenter", EnvMetricsPort: "8080", EnvHealthProbePort: "8081"} {
 		if env[name].Value != want {
 			t.Errorf("%s is %q, want %q", name, env[name].Value, want)
 		}
 	}
-	for _, name := range []string{EnvClusterEndpoint, EnvSchedulerConfig, EnvFIPS, EnvDualStack} {
+	for _, name := range []string{EnvClusterEndpoint, EnvSchedulerConfig, EnvClusterCA, EnvFIPS, EnvDualStack} {
 		if _, ok := env[name]; ok {
 			t.Errorf("%s is set without a value", name)
 		}
@@ -278,9 +279,23 @@ func TestDeployment_TellsTheDaemonItsPolicies(t *testing.T) {
 	o := options()
 	o.PreferencePolicy, o.MinValuesPolicy, o.NodeCost, o.SchedulerConfig = PreferencesIgnore, MinValuesBestEffort, "0", "podTopologySpread: {}"
 	o.PauseDisruption, o.FIPS, o.DualStack = true, true, true
+	o.IsolatedVPC, o.ReservedENIs, o.MemoryOverhead, o.ClusterCA, o.LogKeys = true, 1, "0", authority(t), LogKeysHCLog
 	var d appsv1.Deployment
 	find(t, objects(t, o), "Deployment", "karpenterd", &d)
-	for _, want := range []corev1.EnvVar{{Name: "PREFERENCE_POLICY", Value: "Ignore"}, {Name: "MIN_VALUES_POLICY", Value: "BestEffort"}, {Name: "NODE_COST", Value: "0"}, {Name: "PAUSE_DISRUPTION", Value: "true"}, {Name: "AWS_USE_FIPS_ENDPOINT", Value: "true"}, {Name: "AWS_USE_DUALSTACK_ENDPOINT", Value: "true"}, {Name: "SCHEDULER_CONFIG", Value: "podTopologySpread: {}"}} {
+	for _, want := range []corev1.EnvVar{
+		{Name: "PREFERENCE_POLICY", Value: "Ignore"},
+		{Name: "MIN_VALUES_POLICY", Value: "BestEffort"},
+		{Name: "NODE_COST", Value: "0"},
+		{Name: "PAUSE_DISRUPTION", Value: "true"},
+		{Name: "AWS_USE_FIPS_ENDPOINT", Value: "true"},
+		{Name: "AWS_USE_DUALSTACK_ENDPOINT", Value: "true"},
+		{Name: "SCHEDULER_CONFIG", Value: "podTopologySpread: {}"},
+		{Name: "ISOLATED_VPC", Value: "true"},
+		{Name: "RESERVED_ENIS", Value: "1"},
+		{Name: "VM_MEMORY_OVERHEAD_PERCENT", Value: "0"},
+		{Name: "CLUSTER_CA_BUNDLE", Value: o.ClusterCA},
+		{Name: "LOG_KEYS", Value: "hclog"},
+	} {
 		if env := d.Spec.Template.Spec.Containers[0].Env; !slices.Contains(env, want) {
 			t.Errorf("%v is not in %v", want, env)
 		}
@@ -305,6 +320,10 @@ func TestObjects_BadOptionIsNamedWithItsRemedy(t *testing.T) {
 		"node cost":     {func(o *Options) { o.NodeCost = "-1" }, `daemon node cost "-1": must be dollars an hour from 0 to 100, such as 0.005`},
 		"too dear":      {func(o *Options) { o.NodeCost = "100.01" }, `daemon node cost "100.01": must be dollars an hour from 0 to 100`},
 		"endpoint":      {func(o *Options) { o.ClusterEndpoint = "x" }, `daemon cluster endpoint "x": must be an https URL`},
+		"interfaces":    {func(o *Options) { o.ReservedENIs = -1 }, `daemon reserved network interfaces -1: must be from 0 to 100`},
+		"overhead":      {func(o *Options) { o.MemoryOverhead = "7.5" }, `daemon VM memory overhead "7.5": must be the part of an instance's memory from 0 to below 1 that its node does not report, such as 0.075`},
+		"authority":     {func(o *Options) { o.ClusterCA = "x" }, `daemon cluster CA bundle: is not in base64: give certificates in PEM, in base64`},
+		"log keys":      {func(o *Options) { o.LogKeys = "zap" }, `daemon log keys: "zap": must be one of karpenter, hclog`},
 		"label value":   {func(o *Options) { o.Labels = map[string]string{"a": "b c"} }, `daemon label: a="b c": `},
 		"label is ours": {func(o *Options) { o.Labels = map[string]string{"app.kubernetes.io/name": "x"} }, "is set by the product: remove it"},
 	} {

@@ -24,6 +24,8 @@ const (
 	DefaultReplicas       = 2
 	DefaultLogLevel       = "info"
 	DefaultNodeCost       = "0.005" // dollars an hour
+	// DefaultMemoryOverhead is Karpenter's: 7.5 %.
+	DefaultMemoryOverhead = "0.075"
 )
 
 // Values of PreferencePolicy and MinValuesPolicy. They are Karpenter's.
@@ -36,6 +38,15 @@ const (
 
 // LogLevels are the values of LogLevel, most verbose first.
 func LogLevels() []string { return []string{"trace", "debug", "info", "warn", "error"} }
+
+// Values of LogKeys.
+const (
+	LogKeysKarpenter = "karpenter" // level, time, logger, message, as Karpenter's log has them
+	LogKeysHCLog     = "hclog"     // @level, @timestamp, @module, @message, as Terraform's log has them
+)
+
+// LogKeys are the values of the option of this name, the default first.
+func LogKeys() []string { return []string{LogKeysKarpenter, LogKeysHCLog} }
 
 // PreferencePolicies are the values of PreferencePolicy, the default first.
 func PreferencePolicies() []string { return []string{PreferencesRespect, PreferencesIgnore} }
@@ -97,6 +108,11 @@ type Options struct {
 	MinValuesPolicy                 string
 	NodeCost                        string            // dollars an hour; see CheckNodeCost
 	PauseDisruption                 bool              // no node goes for a reason that budgets bound
+	ReservedENIs                    int32             // network interfaces of each instance that pods do not use
+	MemoryOverhead                  string            // part of the memory; see ParseMemoryOverhead
+	ClusterCA                       string            // see ParseClusterCA; empty: what EKS reports
+	IsolatedVPC                     bool              // AWS is not asked for what a network without a way to the internet cannot reach
+	LogKeys                         string            // of the daemon's log
 	LegacyAPI                       bool              // install the definitions of LegacyCRDs, too; a daemon serves them wherever they are
 	SchedulerConfig                 string            // text for translate.DefaultSpread; empty: the defaults of Kubernetes
 	Labels                          map[string]string // of every object and pod, except CustomResourceDefinitions
@@ -117,6 +133,8 @@ func (o Options) withDefaults() Options {
 	set(&o.PreferencePolicy, PreferencesRespect)
 	set(&o.MinValuesPolicy, MinValuesStrict)
 	set(&o.NodeCost, DefaultNodeCost)
+	set(&o.MemoryOverhead, DefaultMemoryOverhead)
+	set(&o.LogKeys, LogKeysKarpenter)
 	if o.Replicas == 0 {
 		o.Replicas = DefaultReplicas
 	}
@@ -183,6 +201,7 @@ func (o Options) check() error {
 		of            []string
 	}{
 		{"log level", o.LogLevel, LogLevels()},
+		{"log keys", o.LogKeys, LogKeys()},
 		{"preference policy", o.PreferencePolicy, PreferencePolicies()},
 		{"min-values policy", o.MinValuesPolicy, MinValuesPolicies()},
 	} {
@@ -191,6 +210,11 @@ func (o Options) check() error {
 		}
 	}
 	named("node cost", CheckNodeCost(o.NodeCost))
+	named("reserved network interfaces", CheckReservedENIs(int64(o.ReservedENIs)))
+	named("VM memory overhead", CheckMemoryOverhead(o.MemoryOverhead))
+	if o.ClusterCA != "" {
+		named("cluster CA bundle", CheckClusterCA(o.ClusterCA))
+	}
 	o.checkKeys(fault)
 	o.Pods.check(o.Replicas, fault)
 	named("cluster name", awsspec.CheckClusterName(o.ClusterName))

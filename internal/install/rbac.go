@@ -44,6 +44,9 @@ func clusterRules() []rbacv1.PolicyRule {
 		rule(awsv1.Group, []string{legacy.ResourceAWSNodeTemplate}, []string{"get", "list", "watch"}),
 		rule(v1.Group, []string{legacy.ResourceProvisioner + "/status"}, []string{"update"}),
 		rule(awsv1.Group, []string{legacy.ResourceAWSNodeTemplate + "/status"}, []string{"update"}),
+		// What Karpenter carries out and the daemon does not, where a cluster has it: each object is told so.
+		rule(v1.Group, []string{"nodeoverlays"}, watch),
+		rule("autoscaling.x-k8s.io", []string{"capacitybuffers"}, watch),
 		rule("", []string{"events"}, []string{"create", "patch"}),
 		rule("events.k8s.io", []string{"events"}, []string{"create", "patch"}),
 	}

@@ -6,7 +6,8 @@ package install
 func Settings() []string {
 	return []string{
 		EnvClusterName, EnvClusterEndpoint, EnvInterruptionQueue, EnvRegion, EnvFIPS, EnvDualStack, EnvLogLevel, EnvPreferencePolicy, EnvMinValuesPolicy,
-		EnvNodeCost, EnvSchedulerConfig, EnvPauseDisruption, EnvMetricsPort, EnvHealthProbePort,
+		EnvNodeCost, EnvSchedulerConfig, EnvPauseDisruption, EnvReservedENIs, EnvMemoryOverhead, EnvClusterCA, EnvIsolatedVPC, EnvLogKeys,
+		EnvMetricsPort, EnvHealthProbePort,
 		EnvSystemNamespace, EnvPodName, EnvBindAddress, EnvMemoryLimit, EnvTimeFactor, EnvLoopback,
 	}
 }

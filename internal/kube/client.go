@@ -39,6 +39,8 @@ type Clients struct {
 	NodePools      *NodePools
 	NodeClaims     *NodeClaims
 	EC2NodeClasses *EC2NodeClasses
+	// Any is for kinds that are known by their name alone.
+	Any dynamic.Interface
 	// The kinds before v1, which not every cluster has.
 	Provisioners, AWSNodeTemplates dynamic.NamespaceableResourceInterface
 }
@@ -92,6 +94,7 @@ func NewClients(config *rest.Config) (*Clients, error) {
 	}
 	parameters := runtime.NewParameterCodec(scheme)
 	return &Clients{
+		Any:              older,
 		Provisioners:     older.Resource(resourceOf(legacy.VersionProvisioner, legacy.ResourceProvisioner)),
 		AWSNodeTemplates: older.Resource(resourceOf(legacy.VersionAWSNodeTemplate, legacy.ResourceAWSNodeTemplate)),
 		Core:             core,

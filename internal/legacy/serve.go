@@ -1,6 +1,7 @@
 package legacy
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -53,11 +54,22 @@ type Served struct {
 }
 
 // CheckSettings says what of the ConfigMap karpenter-global-settings, in JSON, a daemon
-// cannot read or does not carry out. The rest counts.
-func CheckSettings(text string) []Problem {
+// cannot read or does not carry out, and which settings it has otherwise: it takes them from
+// its own environment. The rest counts.
+func CheckSettings(text string, environment func(variable string) string) []Problem {
 	read := newLive(Live{Settings: text}, 0, true)
 	_, problems := apart(slices.Concat(read.errors, read.warnings))
-	return slices.DeleteFunc(problems, func(p Problem) bool { return p.Object == "" || p.Field == "" })
+	problems = slices.DeleteFunc(problems, func(p Problem) bool { return p.Object == "" || p.Field == "" })
+	for _, known := range Settings() {
+		asked, given := read.given[known.Variable]
+		if has := cmp.Or(environment(known.Variable), known.Default); given && has != asked.value {
+			problems = append(problems, Problem{
+				Object: asked.object, Field: asked.at, Lost: true, What: fmt.Sprintf("is %q, and the daemon has %q, which counts", asked.value, has),
+				Remedy: "set " + known.Here + " of karpenter_daemon, or the value of its chart, if the daemon is to have it, too",
+			})
+		}
+	}
+	return problems
 }
 
 // lost are the warnings about what the objects ask for and nothing does.

@@ -3,10 +3,12 @@ package legacy_test
 import (
 	"encoding/base64"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
@@ -108,8 +110,23 @@ func TestServe_SettingsGiveProfileAndTags(t *testing.T) {
 	if out.Class.Spec.InstanceProfile != "fallback" || out.Class.Spec.Tags["team"] != "x" {
 		t.Errorf("class %+v", out.Class.Spec)
 	}
-	if text := legacy.Sentences(legacy.CheckSettings(live.Settings)); !strings.Contains(text, "data[no.such]: no such setting") {
+	if text := legacy.Sentences(legacy.CheckSettings(live.Settings, os.Getenv)); !strings.Contains(text, "data[no.such]: no such setting") {
 		t.Errorf("what is wrong with the settings: %q", text)
+	}
+}
+
+// The daemon has them from its own environment: what is there otherwise must not be lost in silence.
+func TestCheckSettings_NamesTheSettingsThatTheDaemonHasOtherwise(t *testing.T) {
+	const settings = `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "karpenter-global-settings"},
+		"data": {"aws.clusterName": "lab", "aws.reservedENIs": "1", "aws.vmMemoryOverheadPercent": "0.075", "aws.isolatedVPC": "true"}}`
+	has := map[string]string{"CLUSTER_NAME": "lab", "ISOLATED_VPC": "true", "RESERVED_ENIS": "0"}
+	var got []string
+	for _, p := range legacy.CheckSettings(settings, func(variable string) string { return has[variable] }) {
+		got = append(got, p.String())
+	}
+	want := []string{`ConfigMap "karpenter-global-settings": data[aws.reservedENIs]: is "1", and the daemon has "0", which counts; set reserved_enis of karpenter_daemon, or the value of its chart, if the daemon is to have it, too`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -46,6 +46,10 @@ func carriedOut() []Setting {
 		{Variable: "PREFERENCE_POLICY", Value: "settings.preferencePolicy", Default: "Respect", Here: "preference_policy"},
 		{Variable: "MIN_VALUES_POLICY", Value: "settings.minValuesPolicy", Default: "Strict", Here: "min_values_policy"},
 		{Variable: "SCHEDULER_CONFIG", Value: "settings.schedulerConfig", Here: "scheduler_config"},
+		{Variable: "RESERVED_ENIS", Global: "aws.reservedENIs", Value: "settings.reservedENIs", Default: "0", Here: "reserved_enis"},
+		{Variable: "VM_MEMORY_OVERHEAD_PERCENT", Global: "aws.vmMemoryOverheadPercent", Value: "settings.vmMemoryOverheadPercent", Default: "0.075", Here: "vm_memory_overhead_percent"},
+		{Variable: "CLUSTER_CA_BUNDLE", Global: "aws.clusterCABundle", Value: "settings.clusterCABundle", Here: "cluster_ca_bundle"},
+		{Variable: "ISOLATED_VPC", Global: "aws.isolatedVPC", Value: "settings.isolatedVPC", Default: "false", Here: "isolated_vpc"},
 		{Variable: "LOG_LEVEL", Value: "logLevel", Default: "info", Here: "log_level"},
 		{Variable: "METRICS_PORT", Value: "controller.metrics.port", Default: "8080", Here: "controller.metrics.port"},
 		{Variable: "HEALTH_PROBE_PORT", Value: "controller.healthProbe.port", Default: "8081", Here: "controller.healthProbe.port"},
@@ -57,10 +61,6 @@ func carriedOut() []Setting {
 func launchSettings() []Setting {
 	const ownTime = "the daemon has its own times"
 	return []Setting{
-		{Variable: "RESERVED_ENIS", Global: "aws.reservedENIs", Value: "settings.reservedENIs", Default: "0", Effect: "plans count pods on every network interface of an instance", Remedy: "set maxPods of the kubelet in each EC2NodeClass, where the CNI keeps an interface from pods"},
-		{Variable: "VM_MEMORY_OVERHEAD_PERCENT", Global: "aws.vmMemoryOverheadPercent", Value: "settings.vmMemoryOverheadPercent", Default: "0.075", Effect: "plans count on 7.5 % less memory than EC2 names, and on no more than nodes of the type have reported", Remedy: "set systemReserved of the kubelet in each EC2NodeClass, where nodes need more for themselves"},
-		{Variable: "CLUSTER_CA_BUNDLE", Global: "aws.clusterCABundle", Value: "settings.clusterCABundle", Effect: "nodes trust the certificate authority that EKS reports", Remedy: "set amiFamily: Custom and userData of your own, where nodes need another one"},
-		{Variable: "ISOLATED_VPC", Global: "aws.isolatedVPC", Value: "settings.isolatedVPC", Default: "false", Effect: "the daemon asks the public endpoints of AWS for prices, and takes those that it was built with while none answers", Remedy: "give the daemon a proxy in its environment, where it must have current prices"},
 		{Variable: "EKS_CONTROL_PLANE", Value: "settings.eksControlPlane", Default: "false", Effect: "the daemon asks EKS about the cluster in any case"},
 		{Variable: "ENABLE_ZONAL_SHIFT", Value: "settings.enableZonalShift", Default: "false", Effect: "nodes are launched in zones that traffic is shifted away from", Remedy: "take the zone out of the requirements of NodePools while the shift lasts"},
 		{Variable: "DISABLE_DRY_RUN", Value: "settings.disableDryRun", Default: "false", Effect: "a dry run of a launch is made, and the condition LaunchPermitted has its answer", Remedy: ""},
@@ -129,12 +129,17 @@ func processSettings() []Setting {
 }
 
 // Uncarried is a kind of objects that Karpenter carries out and the daemon does not.
-type Uncarried struct{ Group, Kind, Effect, Remedy string }
+type Uncarried struct{ Group, Kind, Resource, Effect, Remedy string }
+
+// Text says what the daemon makes of an object of the kind.
+func (u Uncarried) Text() string {
+	return "the daemon does not carry out objects of the kind " + u.Kind + ": " + u.Effect + "; " + u.Remedy
+}
 
 // UncarriedKinds lists them.
 func UncarriedKinds() []Uncarried {
 	return []Uncarried{
-		{"karpenter.sh", "NodeOverlay", overlayEffect, overlayRemedy},
-		{"autoscaling.x-k8s.io", "CapacityBuffer", bufferEffect, bufferRemedy},
+		{"karpenter.sh", "NodeOverlay", "nodeoverlays", overlayEffect, overlayRemedy},
+		{"autoscaling.x-k8s.io", "CapacityBuffer", "capacitybuffers", bufferEffect, bufferRemedy},
 	}
 }

@@ -34,7 +34,7 @@ func TestClass_KubeletSettingsLimitThePodsOfANode(t *testing.T) {
 		class.Status.Subnets = []awsv1.Subnet{{ID: "subnet-1", Zone: zone.Name, ZoneID: zone.ID}}
 		class.Status.AMIs = []awsv1.AMI{{ID: "ami-1"}}
 		class.Status.Conditions = []v1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionTrue}}
-		got := translate.Class(class, facts, market, nil)
+		got := translate.Class(class, facts, market, nil, catalog.DefaultOverhead())
 		if len(got.Types) != 1 {
 			t.Fatalf("%s: class %+v", name, got)
 		}
@@ -53,7 +53,7 @@ func TestClass_WhatTheKubeletKeepsIsNotForPods(t *testing.T) {
 		class.Status.Subnets = []awsv1.Subnet{{ID: "subnet-1", Zone: zone.Name, ZoneID: zone.ID}}
 		class.Status.AMIs = []awsv1.AMI{{ID: "ami-1"}}
 		class.Status.Conditions = []v1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionTrue}}
-		got := translate.Class(class, facts, market, nil).Types[0]
+		got := translate.Class(class, facts, market, nil, catalog.DefaultOverhead()).Types[0]
 		return got.Capacity, got.Allocatable
 	}
 	const mi = 1 << 20
@@ -92,7 +92,7 @@ func TestClass_TypesAttachTheEBSVolumesThatTheLaunchLeaves(t *testing.T) {
 		class.Status.Subnets = []awsv1.Subnet{{ID: "subnet-1", Zone: zone.Name, ZoneID: zone.ID}}
 		class.Status.AMIs = []awsv1.AMI{{ID: "ami-1"}}
 		class.Status.Conditions = []v1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionTrue}}
-		got := translate.Class(class, facts, market, nil)
+		got := translate.Class(class, facts, market, nil, catalog.DefaultOverhead())
 		if len(got.Types) != 1 || got.Types[0].Allocatable.Get(cluster.AttachSlots(translate.EBSDriver)) != c.want {
 			t.Errorf("%s: %+v, want %d volumes", name, got.Types, c.want)
 		}
@@ -136,7 +136,7 @@ func TestClass_HasWhatANodeCostsBesideItsInstance(t *testing.T) {
 		for _, public := range c.subnets {
 			class.Status.Subnets = append(class.Status.Subnets, awsv1.Subnet{ID: "subnet", Zone: "a", PublicIPs: public})
 		}
-		if got := translate.Class(class, nil, market, nil); got.Volumes != c.volumes || got.Address != c.address {
+		if got := translate.Class(class, nil, market, nil, catalog.DefaultOverhead()); got.Volumes != c.volumes || got.Address != c.address {
 			t.Errorf("%s: volumes %d and address %d, want %d and %d", name, got.Volumes, got.Address, c.volumes, c.address)
 		}
 	}
@@ -185,13 +185,35 @@ func TestClass_HasWhatItsImageFamilyKeepsAndMaps(t *testing.T) {
 		class.Status.Subnets = []awsv1.Subnet{{ID: "subnet-1", Zone: zone.Name, ZoneID: zone.ID}}
 		class.Status.AMIs = []awsv1.AMI{{ID: "ami-1"}}
 		class.Status.Conditions = []v1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionTrue}}
-		got := translate.Class(class, facts, market, nil)
+		got := translate.Class(class, facts, market, nil, catalog.DefaultOverhead())
 		a1, m5 := got.Types[0], got.Types[1]
 		if kept := m5.Capacity.MemoryBytes - m5.Allocatable.MemoryBytes; m5.Capacity.PodSlots != c.pods || kept != c.kept || m5.Capacity.EphemeralBytes != c.disk {
 			t.Errorf("%s: %d pods, %d MiB kept, %d GiB of disk, want %d, %d and %d", name, m5.Capacity.PodSlots, kept/mi, m5.Capacity.EphemeralBytes/gi, c.pods, c.kept/mi, c.disk/gi)
 		}
 		if int64(got.Volumes) != c.volumes || a1.Offerings[0].Available != c.firstGraviton {
 			t.Errorf("%s: volumes cost %d, a1 is for sale: %v, want %d and %v", name, got.Volumes, a1.Offerings[0].Available, c.volumes, c.firstGraviton)
+		}
+	}
+}
+
+func TestClass_HasTheOverheadOfTheDaemonsOptions(t *testing.T) {
+	const mi = int64(1) << 20
+	zone := catalog.Zone{Name: "us-west-2a", ID: "usw2-az1"}
+	facts := []catalog.Fact{{Name: "m5.large", Arch: "amd64", VCPU: 2, MemoryMiB: 8192, ENIs: 3, IPv4PerENI: 10, UsageClasses: []string{label.OnDemand}}}
+	market := catalog.Market{Zones: []catalog.Zone{zone}, Offered: map[string][]int{"m5.large": {0}}, OnDemand: map[string]quantity.Money{"m5.large": 1}}
+	class := &awsv1.EC2NodeClass{}
+	class.Status.Subnets = []awsv1.Subnet{{ID: "subnet-1", Zone: zone.Name, ZoneID: zone.ID}}
+	class.Status.AMIs = []awsv1.AMI{{ID: "ami-1"}}
+	class.Status.Conditions = []v1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionTrue}}
+	for overhead, want := range map[catalog.Overhead]quantity.Resources{
+		catalog.DefaultOverhead():                    {MemoryBytes: 7577 * mi, PodSlots: 29},
+		{MemoryPerMillion: 30_000}:                   {MemoryBytes: 7946 * mi, PodSlots: 29},
+		{ReservedENIs: 1}:                            {MemoryBytes: 8192 * mi, PodSlots: 20},
+		{MemoryPerMillion: 500_000, ReservedENIs: 2}: {MemoryBytes: 4096 * mi, PodSlots: 11},
+	} {
+		got := translate.Class(class, facts, market, nil, overhead).Types[0].Capacity
+		if got.MemoryBytes != want.MemoryBytes || got.PodSlots != want.PodSlots {
+			t.Errorf("%+v: %d MiB and %d pods, want %d and %d", overhead, got.MemoryBytes/mi, got.PodSlots, want.MemoryBytes/mi, want.PodSlots)
 		}
 	}
 }

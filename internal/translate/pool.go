@@ -92,8 +92,8 @@ type Room struct {
 // Class applies an EC2NodeClass to the catalogue: the zones of its subnets, the
 // architectures of its images, its disk and kubelet settings, what its volumes and
 // addresses cost, and its capacity reservations with the room left in each. A reservation without an entry in
-// rooms counts as full.
-func Class(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market, rooms map[string]Room) cluster.Class {
+// rooms counts as full. The overhead is that of the daemon's options.
+func Class(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market, rooms map[string]Room, overhead catalog.Overhead) cluster.Class {
 	out := cluster.Class{Name: c.Name, Ready: c.Conditions().IsReady() && c.DeletionTimestamp == nil}
 	if why := RefusedClass(c); why != "" { // its conditions may be of a version that could be read
 		out.Ready, out.NotReady = false, why
@@ -104,7 +104,7 @@ func Class(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market, r
 		return out
 	}
 	images := family.Of(c)
-	s := catalog.Settings{MemoryOverheadPermille: catalog.DefaultMemoryOverheadPermille, RootVolumeBytes: podVolume(c, images)}
+	s := catalog.Settings{MemoryOverheadPerMillion: overhead.MemoryPerMillion, ReservedENIs: overhead.ReservedENIs, RootVolumeBytes: podVolume(c, images)}
 	for _, n := range c.Status.Subnets {
 		zone := catalog.Zone{Name: n.Zone, ID: n.ZoneID}
 		if !slices.Contains(s.Zones, zone) {

@@ -70,6 +70,8 @@ type Remark struct{ Reason, Text string }
 const (
 	RemarkInvalid = "InvalidDoNotDisruptAnnotation"
 	RemarkOld     = "DeprecatedAnnotation"
+	// RemarkNotCarriedOut is about objects of kinds that Karpenter carries out.
+	RemarkNotCarriedOut = "NotCarriedOut"
 )
 
 // PodRemarks returns what is wrong with the annotations by which pods opt out.

@@ -111,7 +111,7 @@ func TestClass_OffersReservationsWithWhatIsLeftOfThem(t *testing.T) {
 		in("cr-4", "default", "expiring", false), in("cr-5", "default", "active", true),
 	}
 	counted := time.Unix(1000, 0)
-	got := translate.Class(class, facts, market, map[string]translate.Room{"cr-1": {Left: 3, Counted: counted}})
+	got := translate.Class(class, facts, market, map[string]translate.Room{"cr-1": {Left: 3, Counted: counted}}, catalog.DefaultOverhead())
 	left := map[string]int64{}
 	for _, o := range got.Types[0].Offerings {
 		if o.CapacityType == label.Reserved {

@@ -13,6 +13,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // classes makes the reconciler of EC2NodeClasses.
@@ -20,15 +21,28 @@ func (d *daemon) classes() *nodeclass.Reconciler {
 	return nodeclass.New(nodeclass.Config{
 		Cluster: d.joined.now, Region: d.config.Region, Cloud: nodeclass.Share(d.aws, time.Now), Objects: d.world, Writer: d.nodeClasses(),
 		Logger: d.logger.Named("ec2nodeclass"), Now: time.Now, Counted: d.world.ReservationsCounted, Catalogue: d.market.State,
+		Isolated: d.config.IsolatedVPC,
 	})
 }
 
 // catalogue makes the keeper of what AWS sells.
 func (d *daemon) catalogue(facts []catalog.Fact, table catalog.Market) *market.Keeper {
+	var cloud market.Cloud = d.aws
+	if d.config.IsolatedVPC {
+		cloud = isolated{d.aws}
+	}
 	return market.New(market.Config{
-		Cloud: d.aws, World: d.world, Store: d.store(),
+		Cloud: cloud, World: d.world, Store: d.store(),
 		Logger: d.logger.Named("market"), Now: time.Now, Facts: facts, Market: table, Report: d.metrics.Catalogue,
 	})
+}
+
+// isolated is AWS as it is seen from a network that has no way to the Price List.
+type isolated struct{ market.Cloud }
+
+// OnDemandPrices asks nobody.
+func (isolated) OnDemandPrices(context.Context) (map[string]quantity.Money, error) {
+	return nil, fmt.Errorf("on-demand prices get: %w, as --isolated-vpc ($%s) says that the Price List cannot be reached", market.ErrNotAsked, install.EnvIsolatedVPC)
 }
 
 // reported makes the keeper of what nodes have reported.

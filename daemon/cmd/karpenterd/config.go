@@ -16,6 +16,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/interruption"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
@@ -29,9 +30,13 @@ type config struct {
 	Namespace, PodName                          string
 	MetricsAddress, HealthAddress, LocalAddress string
 	LogLevel                                    hclog.Level
+	LogKeys                                     string // one of install.LogKeys
 	Policy                                      engine.Policy
 	Notice                                      time.Duration    // of an interruption
 	Spread                                      []cluster.Spread // topology spread constraints of pods that declare none
+	Overhead                                    catalog.Overhead // what every instance keeps from pods
+	ClusterCA                                   []byte           // PEM in place of what EKS reports; empty for that
+	IsolatedVPC                                 bool             // there is no way to the public endpoints of AWS
 }
 
 // needsSelectors reports whether Services and ReplicationControllers must be watched.
@@ -44,7 +49,8 @@ func (c config) needsSelectors() bool { return len(c.Spread) > 0 }
 type given struct {
 	config
 
-	level, address, loopback, metrics, health, preferences, minValues, nodeCost, pause, scheduler, factor, fips, dualStack string
+	level, address, loopback, metrics, health, preferences, minValues, nodeCost, pause, scheduler, factor string
+	fips, dualStack, enis, overhead, authority, isolated                                                  string
 }
 
 // bind declares the flags. What a flag does not say, the environment says.
@@ -66,26 +72,38 @@ func (g *given) bind(flags *pflag.FlagSet, env func(string) string) {
 	text(&g.preferences, "preference-policy", install.EnvPreferencePolicy, install.PreferencesRespect, "Respect: plans consider the preferences of pods; Ignore: they do not")
 	text(&g.minValues, "min-values-policy", install.EnvMinValuesPolicy, install.MinValuesStrict, "if a NodePool's minValues cannot be met, Strict: launch nothing; BestEffort: launch what comes closest")
 	text(&g.nodeCost, "node-cost", install.EnvNodeCost, install.DefaultNodeCost, "dollars an hour that each node costs beside its instance, volumes and public address, such as licences; 0 for none")
-	toggle := func(to *string, name, variable, help string) {
-		*to = cmp.Or(env(variable), strconv.FormatBool(false))
-		flags.BoolFunc(name, fmt.Sprintf("%s ($%s)", help, variable), func(value string) error {
-			*to = value
-			return nil
-		})
-	}
-	toggle(&g.pause, "pause-disruption", install.EnvPauseDisruption, "no node goes for a reason that disruption budgets bound: nodes stay that are empty or could be cheaper, that have drifted or expire")
-	toggle(&g.fips, "use-fips-endpoint", install.EnvFIPS, "call the FIPS endpoints of AWS")
-	toggle(&g.dualStack, "use-dualstack-endpoint", install.EnvDualStack, "call the dual-stack endpoints of AWS, which answer by IPv6, too")
+	g.toggle(flags, env, &g.pause, "pause-disruption", install.EnvPauseDisruption, "no node goes for a reason that disruption budgets bound: nodes stay that are empty or could be cheaper, that have drifted or expire")
+	g.toggle(flags, env, &g.fips, "use-fips-endpoint", install.EnvFIPS, "call the FIPS endpoints of AWS")
+	g.toggle(flags, env, &g.dualStack, "use-dualstack-endpoint", install.EnvDualStack, "call the dual-stack endpoints of AWS, which answer by IPv6, too")
+	g.bindMachines(flags, env, text)
 	text(&g.scheduler, "scheduler-config", install.EnvSchedulerConfig, "", "JSON or YAML with podTopologySpread.defaultConstraints: the topology spread constraints that the kube-scheduler gives to pods without their own")
 	text(&g.factor, "time-factor", install.EnvTimeFactor, "1", "for laboratories only: how many times as fast as on AWS instances start and end, and notices of interruptions run out")
 	text(&g.loopback, "loopback-address", install.EnvLoopback, install.Loopback, "for laboratories only: the address that stands for the pod's own, where decisions are served")
+}
+
+// bindMachines declares the flags about all instances, and about how the log is written.
+func (g *given) bindMachines(flags *pflag.FlagSet, env func(string) string, text func(to *string, name, variable, otherwise, help string)) {
+	text(&g.enis, "reserved-enis", install.EnvReservedENIs, "0", "network interfaces of each instance that pods do not use, such as 1 with custom networking of the VPC CNI")
+	text(&g.overhead, "vm-memory-overhead-percent", install.EnvMemoryOverhead, install.DefaultMemoryOverhead, "part of the memory that EC2 names which nodes do not report, from 0 to below 1")
+	text(&g.authority, "cluster-ca-bundle", install.EnvClusterCA, "", "certificates by which nodes know the API server, PEM in base64; default: those that EKS reports")
+	g.toggle(flags, env, &g.isolated, "isolated-vpc", install.EnvIsolatedVPC, "there is no way to the public endpoints of AWS: the Price List is not asked, and IAM only for EC2NodeClasses with a role")
+	text(&g.LogKeys, "log-keys", install.EnvLogKeys, install.LogKeysKarpenter, "keys of the log. karpenter: level, time, logger, message; hclog: @level, @timestamp, @module, @message")
+}
+
+// toggle declares a flag that says true when it is given without a value.
+func (*given) toggle(flags *pflag.FlagSet, env func(string) string, to *string, name, variable, help string) {
+	*to = cmp.Or(env(variable), strconv.FormatBool(false))
+	flags.BoolFunc(name, fmt.Sprintf("%s ($%s)", help, variable), func(value string) error {
+		*to = value
+		return nil
+	})
 }
 
 // settings checks what was given. The error names every setting that is missing or wrong, and
 // how to correct it.
 func (g *given) settings() (config, error) {
 	c := g.config
-	faults := slices.Concat(c.missing(), c.take(*g))
+	faults := slices.Concat(c.missing(), c.take(*g), c.takeMachines(*g))
 	if c.PodName == "" {
 		c.PodName, _ = os.Hostname()
 	}
@@ -141,6 +159,7 @@ func (c *config) take(g given) []error {
 	}{
 		{g.preferences, "preference-policy", install.PreferencePolicies()},
 		{g.minValues, "min-values-policy", install.MinValuesPolicies()},
+		{g.LogKeys, "log-keys", install.LogKeys()},
 	} {
 		if !slices.Contains(policy.of, policy.value) {
 			faults = append(faults, fmt.Errorf("setting %s is %q: give %s", policy.flag, policy.value, strings.Join(policy.of, " or ")))
@@ -174,5 +193,28 @@ func (c *config) take(g given) []error {
 	}
 	c.LocalAddress = net.JoinHostPort(g.loopback, strconv.Itoa(install.LocalPort))
 	c.MetricsAddress, c.HealthAddress = net.JoinHostPort(g.address, g.metrics), net.JoinHostPort(g.address, g.health)
+	return faults
+}
+
+// takeMachines checks and stores the settings about all instances.
+func (c *config) takeMachines(g given) []error {
+	var faults []error
+	check := func(flag string, err error) {
+		if err != nil {
+			faults = append(faults, fmt.Errorf("setting %s: %w", flag, err))
+		}
+	}
+	var err error
+	c.Overhead.ReservedENIs, err = install.ParseReservedENIs(g.enis)
+	check("reserved-enis", err)
+	c.Overhead.MemoryPerMillion, err = install.ParseMemoryOverhead(g.overhead)
+	check("vm-memory-overhead-percent", err)
+	if g.authority != "" {
+		c.ClusterCA, err = install.ParseClusterCA(g.authority)
+		check("cluster-ca-bundle", err)
+	}
+	if c.IsolatedVPC, err = strconv.ParseBool(g.isolated); err != nil {
+		faults = append(faults, fmt.Errorf("setting isolated-vpc is %q: give true or false", g.isolated))
+	}
 	return faults
 }

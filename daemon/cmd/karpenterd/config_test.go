@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/base64"
 	"io"
 	"strings"
 	"testing"
@@ -10,9 +11,23 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
+
+// certificate is one whose key nobody has.
+const certificate = `-----BEGIN CERTIFICATE-----
+MIIBcTCCARegAwIBAgIUUn8p6PWdqKTIqXmKFk6+mNXFJfEwCgYIKoZIzj0EAwIw
+DTELMAkGA1UEAwwCY2EwIBcNMjYxMTI3MjIyMDQ5WhgPMjEyNjExMDMyMjIwNDla
+MA0xCzAJBgNVBAMMAmNhMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEofKYq+Rm
+7olp6J5danjFTRkOqJkx83iG3OCfO8AMSgBwLZ7Zkf+4Gxn+VmR1OAvtWgXJiVSl
+2ljB2KMIK8JD06NTMFEwHQYDVR0OBBYEFPCR5sxA3fXH4YwYNa7A9bWJeOD1MB8G
+A1UdIwQYMBaAFPCR5sxA3fXH4YwYNa7A9bWJeOD1MA8GA1UdEwEB/wQFMAMBAf8w
+CgYIKoZIzj0EAwIDSAAwRQIhAMWyO95jxzM45wxlNX42oipBdfW/onIFfeYnThkZ
+e224AiBePD+P39W4eiEI3wFNs47Zy8OAcqnJI0li8jbcNeSRfg==
+-----END CERTIFICATE-----
+`
 
 // environment is what every installation gives, with the changes; "" unsets.
 func environment(changes map[string]string) func(string) string {
@@ -116,6 +131,36 @@ func TestReadConfig_TakesTheSchedulersDefaultSpread(t *testing.T) {
 	}
 }
 
+func TestReadConfig_TakesWhatIsSaidOfAllInstances(t *testing.T) {
+	plain, err := readConfig(nil, environment(nil))
+	if err != nil || plain.Overhead != catalog.DefaultOverhead() || plain.IsolatedVPC || len(plain.ClusterCA) > 0 {
+		t.Errorf("without settings: %+v, %v", plain, err)
+	}
+	env := map[string]string{"RESERVED_ENIS": "1", "VM_MEMORY_OVERHEAD_PERCENT": "0.03", "ISOLATED_VPC": "true", "CLUSTER_CA_BUNDLE": base64.StdEncoding.EncodeToString([]byte(certificate))}
+	got, err := readConfig(nil, environment(env))
+	if want := (catalog.Overhead{MemoryPerMillion: 30_000, ReservedENIs: 1}); err != nil || got.Overhead != want || !got.IsolatedVPC || string(got.ClusterCA) != certificate {
+		t.Errorf("from the environment: %+v, %v", got, err)
+	}
+	got, err = readConfig([]string{"--reserved-enis=2", "--vm-memory-overhead-percent=0", "--isolated-vpc=false", "--cluster-ca-bundle="}, environment(env))
+	if want := (catalog.Overhead{ReservedENIs: 2}); err != nil || got.Overhead != want || got.IsolatedVPC || len(got.ClusterCA) > 0 {
+		t.Errorf("flags count for more: %+v, %v", got, err)
+	}
+}
+
+func TestNewLogger_HasKarpentersKeysUnlessAskedOtherwise(t *testing.T) {
+	for keys, want := range map[string]string{"": `{"level":"INFO","time":"`, "karpenter": `{"level":"INFO","time":"`, "hclog": `{"@level":"info","@message":"start"`} {
+		c, err := readConfig(nil, environment(map[string]string{"LOG_KEYS": keys}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		newLogger(c, &out).Info("start")
+		if !strings.HasPrefix(out.String(), want) {
+			t.Errorf("LOG_KEYS %q: %s", keys, out.String())
+		}
+	}
+}
+
 func TestReadConfig_BadSettingIsNamedWithItsRemedy(t *testing.T) {
 	for name, tt := range map[string]struct {
 		env  map[string]string
@@ -133,6 +178,11 @@ func TestReadConfig_BadSettingIsNamedWithItsRemedy(t *testing.T) {
 		"node cost":          {env: map[string]string{"NODE_COST": "a lot"}, want: `setting node-cost: node cost "a lot": must be dollars an hour from 0 to 100, such as 0.005`},
 		"scheduler":          {env: map[string]string{"SCHEDULER_CONFIG": "[]"}, want: "setting scheduler-config: "},
 		"unfinished setting": {args: []string{"--min-values-policy"}, want: "flag needs an argument: --min-values-policy"},
+		"interfaces":         {env: map[string]string{"RESERVED_ENIS": "one"}, want: `setting reserved-enis: reserved network interfaces "one": must be a number from 0 to 100`},
+		"memory":             {args: []string{"--vm-memory-overhead-percent=7.5"}, want: `setting vm-memory-overhead-percent: VM memory overhead "7.5": must be the part`},
+		"authority":          {env: map[string]string{"CLUSTER_CA_BUNDLE": "-----BEGIN CERTIFICATE-----"}, want: "setting cluster-ca-bundle: cluster CA bundle: is PEM that is not in base64: give"},
+		"isolated":           {env: map[string]string{"ISOLATED_VPC": "maybe"}, want: `setting isolated-vpc is "maybe": give true or false`},
+		"log keys":           {args: []string{"--log-keys=zap"}, want: `setting log-keys is "zap": give karpenter or hclog`},
 		"port of decisions":  {env: map[string]string{"METRICS_PORT": "8082"}, want: "port 8082 of all addresses is given"},
 	} {
 		t.Run(name, func(t *testing.T) {

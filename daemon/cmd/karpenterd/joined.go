@@ -23,6 +23,7 @@ import (
 type joined struct {
 	name     string
 	endpoint string // at which nodes reach the API server; empty: that of EKS
+	bundle   []byte // certificates by which nodes know it, PEM; empty: those of EKS
 	eks      interface {
 		Cluster(ctx context.Context, name string) (aws.Cluster, error)
 	}
@@ -55,6 +56,9 @@ func (j *joined) read(ctx context.Context, minor string) error {
 	}
 	if len(is.CertificateAuthority) == 0 {
 		is.CertificateAuthority = was.CertificateAuthority
+	}
+	if len(j.bundle) > 0 {
+		is.CertificateAuthority = j.bundle
 	}
 	j.mu.Lock()
 	j.latest = is

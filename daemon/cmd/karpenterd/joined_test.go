@@ -114,6 +114,17 @@ func TestJoined_TellsOnceOfAVersionThatIsNewerThanTheDaemon(t *testing.T) {
 	}
 }
 
+func TestJoined_TheCertificateAuthorityOfTheSettingsStays(t *testing.T) {
+	p := &controlPlane{cluster: aws.Cluster{Name: "lab", Endpoint: "https://one", CertificateAuthority: []byte("A")}, git: "v1.34.2", minor: "34"}
+	j := &joined{name: "lab", bundle: []byte("own"), eks: p, versions: p, logger: hclog.NewNullLogger()}
+	for range 2 {
+		if err := j.look(t.Context(), time.Now()); err != nil || string(j.now().CertificateAuthority) != "own" {
+			t.Errorf("cluster %+v, %v", j.now(), err)
+		}
+		p.cluster.CertificateAuthority = []byte("B")
+	}
+}
+
 func TestJoined_TheEndpointOfTheSettingsStays(t *testing.T) {
 	p := &controlPlane{cluster: aws.Cluster{Name: "lab", Endpoint: "https://one"}, git: "v1.34.2", minor: "34"}
 	j := &joined{name: "lab", endpoint: "https://private", eks: p, versions: p, logger: hclog.NewNullLogger()}

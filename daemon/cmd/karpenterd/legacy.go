@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,7 +27,7 @@ const legacyEvery = 30 * time.Second
 func (d *daemon) newLegacy() *legacyapi.Server {
 	return legacyapi.New(legacyapi.Config{
 		World: d.world, Provisioners: d.kube.Provisioners, Templates: d.kube.AWSNodeTemplates,
-		Kubernetes: func() int { return minorNumber(d.joined.now().Kubernetes) }, Events: d.events, Logger: d.logger.Named("legacy"),
+		Kubernetes: func() int { return minorNumber(d.joined.now().Kubernetes) }, Events: d.events, Logger: d.logger.Named("legacy"), Setting: os.Getenv,
 	})
 }
 

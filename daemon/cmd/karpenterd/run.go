@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"sync"
@@ -90,10 +91,7 @@ func runCommand(env func(string) string) *cobra.Command {
 // resolve. A replica that is not elected keeps its world up to date meanwhile.
 func run(ctx context.Context, c config) error {
 	d := &daemon{config: c, metrics: telemetry.NewMetrics(version), health: telemetry.NewHealth("starting")}
-	d.logger = hclog.New(&hclog.LoggerOptions{
-		Name: "karpenterd", Level: c.LogLevel, Output: os.Stderr, JSONFormat: true,
-		TimeFormat: "2006-01-02T15:04:05.000000000Z07:00",
-	})
+	d.logger = newLogger(c, os.Stderr)
 	kube.LogTo(d.logger.Named("client-go"))
 	d.logger.Info("start", "version", version, "cluster", c.ClusterName, "region", c.Region, "pause_disruption", c.Policy.PauseDisruption)
 
@@ -128,6 +126,17 @@ func run(ctx context.Context, c config) error {
 	return err
 }
 
+// newLogger makes the logger, whose lines are JSON with the keys that the settings ask for.
+func newLogger(c config, out io.Writer) hclog.Logger {
+	if c.LogKeys == install.LogKeysKarpenter {
+		out = telemetry.KarpenterKeys{Out: out}
+	}
+	return hclog.New(&hclog.LoggerOptions{
+		Name: "karpenterd", Level: c.LogLevel, Output: out, JSONFormat: true,
+		TimeFormat: "2006-01-02T15:04:05.000000000Z07:00",
+	})
+}
+
 // connect makes the clients, and reads what the daemon must know of the cluster.
 func (d *daemon) connect(ctx context.Context) error {
 	facts, table, err := embedded.Load(d.config.Region)
@@ -156,13 +165,14 @@ func (d *daemon) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.joined = &joined{name: d.config.ClusterName, endpoint: d.config.ClusterEndpoint, eks: d.aws, versions: d.kube.Core.Discovery(), logger: d.logger}
+	d.joined = &joined{name: d.config.ClusterName, endpoint: d.config.ClusterEndpoint, bundle: d.config.ClusterCA, eks: d.aws, versions: d.kube.Core.Discovery(), logger: d.logger}
 	if err := d.joined.read(ctx, minor); err != nil {
 		return explain(err)
 	}
 	d.keeper = translate.NewKeeper()
 	d.world = world.New(facts, table, time.Now)
 	d.world.SpreadByDefault(d.config.Spread)
+	d.world.KeepFromPods(d.config.Overhead)
 	d.market, d.reports = d.catalogue(facts, table), d.reported()
 	if err := d.startEvents(ctx); err != nil {
 		return err
@@ -228,8 +238,7 @@ func (d *daemon) work(ctx context.Context) error {
 	}
 	claims := &claim.Controller{
 		Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world, Cloud: d.aws, Scarcity: decisions, Recorder: seen,
-		Logger: d.logger.Named("nodeclaim"), Now: time.Now,
-		Cluster: d.joined.now,
+		Logger: d.logger.Named("nodeclaim"), Now: time.Now, Cluster: d.joined.now,
 	}
 	claims.Start()
 	classes := d.classes()
@@ -239,7 +248,7 @@ func (d *daemon) work(ctx context.Context) error {
 		Claim: func(name string) { claims.Enqueue(name); podEvents.Enqueue(name) }, Class: classes.Enqueue,
 	})
 	defer unsubscribe()
-	remarks := &remark.Teller{World: d.world, Recorder: recorder}
+	remarks, others := d.remarks(recorder)
 	collector := &claim.Collector{Controller: claims, Away: decisions.CloudAway}
 
 	group, ctx := errgroup.WithContext(ctx)
@@ -261,6 +270,7 @@ func (d *daemon) work(ctx context.Context) error {
 		{market.ReportsEvery, "keep what nodes have reported of their size", d.reports.Sweep},
 		{clusterEvery, "look at the cluster", d.lookAndTell(recorder)},
 		{remark.Every, "look at annotations", remarks.Look},
+		{uncarriedEvery, "search for kinds that are not carried out", others.Look},
 		{poolEvery, "nodepool status update", pools.Sync},
 		{poolEvery, "provisioner status update", d.legacy.Sync},
 	} {
@@ -281,6 +291,12 @@ func (d *daemon) self(ctx context.Context) *corev1.ObjectReference {
 		out.UID = pod.UID // kubectl describe looks for it
 	}
 	return out
+}
+
+// remarks makes what tells users of objects that need their attention.
+func (d *daemon) remarks(r *telemetry.Recorder) (*remark.Teller, *uncarried) {
+	others := newUncarried(d.kube, d.logger)
+	return &remark.Teller{World: d.world, Recorder: r, Others: others.All}, others
 }
 
 // learn reads what the first decision needs: what the leader before this one has written,

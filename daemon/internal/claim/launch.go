@@ -75,9 +75,15 @@ func (c *Controller) launch(ctx context.Context, claim *v1.NodeClaim) (time.Dura
 	if anew && c.endsUnlaunched(claim, order, last) {
 		return 0, c.deleteClaim(ctx, claim) // a new plan follows for its pods
 	}
-	if anew || last.frozen.Request.LaunchTemplate == order.request.LaunchTemplate {
-		if err := c.ensureTemplate(ctx, order.template); err != nil {
-			return c.callFailed(ctx, claim, err)
+	request := order.request
+	if !anew {
+		request = last.frozen.Request
+	}
+	for _, name := range request.Templates() {
+		if t, there := order.templates[name]; there { // else it is of the class as it was
+			if err := c.ensureTemplate(ctx, t); err != nil {
+				return c.callFailed(ctx, claim, err)
+			}
 		}
 	}
 	if anew {
@@ -123,7 +129,9 @@ func (c *Controller) call(ctx context.Context, claim *v1.NodeClaim, order order,
 		c.Recorder.LaunchFailed(claim, err)
 		return 0, c.deleteClaim(ctx, claim) // a new plan follows for its pods, without these offerings
 	case errors.Is(err, aws.ErrLaunchTemplateNotFound):
-		c.templates.Delete(order.template.Digest())
+		for _, t := range order.templates {
+			c.templates.Delete(t.Digest())
+		}
 	}
 	nothing := errors.Is(err, aws.ErrNothingLaunched)
 	if nothing && len(launched.Failed) > 0 {

@@ -210,6 +210,7 @@ func TestLaunch_ARequestThatDoesNotFollowFromTheClassIsNeverSent(t *testing.T) {
 		"zone of another": func(f *frozen) { f.Request.Overrides[0].Zone = "elsewhere" },
 		"type":            func(f *frozen) { f.Request.Overrides[0].InstanceType = "p5.48xlarge" },
 		"template":        func(f *frozen) { f.Request.LaunchTemplate = "karpenter.k8s.aws/of-another-class" },
+		"template of one": func(f *frozen) { f.Request.Overrides[0].LaunchTemplate = "karpenter.k8s.aws/of-another-class" },
 		"tags":            func(f *frozen) { f.Request.Tags = map[string]string{awsspec.TagClusterName: "another"} },
 		"a further tag":   func(f *frozen) { f.Request.Tags["admin"] = "true" },
 		"capacity type":   func(f *frozen) { f.Request.CapacityType = label.Spot },

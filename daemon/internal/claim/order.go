@@ -1,8 +1,10 @@
 package claim
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
@@ -20,12 +22,12 @@ import (
 
 // order is what is asked of EC2 for one NodeClaim.
 type order struct {
-	template awsspec.LaunchTemplate
-	request  aws.LaunchRequest // without the token
-	every    []aws.Override    // all that the NodeClaim admits; the request has some of them
-	types    map[string]catalog.InstanceType
-	tenancy  string
-	stamp    map[string]string // annotations that say which spec of the class this is, and with which instance profile
+	templates map[string]awsspec.LaunchTemplate // by name
+	request   aws.LaunchRequest                 // without the token
+	every     []aws.Override                    // all that the NodeClaim admits; the request has some of them
+	types     map[string]catalog.InstanceType
+	tenancy   string
+	stamp     map[string]string // annotations that say which spec of the class this is, and with which instance profile
 	// allows says whether NodeClaim and class allow the override, whether EC2 has capacity for
 	// it now or not.
 	allows func(aws.Override) bool
@@ -54,7 +56,6 @@ func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.I
 	}
 	o := order{types: map[string]catalog.InstanceType{}, stamp: drift.ClassStamp(class)}
 	o.stamp[awsv1.AnnotationInstanceProfile] = class.Status.InstanceProfile
-	o.allows = func(x aws.Override) bool { return allows(translated, class, types, x) }
 	capacityType := first(translated, label.CapacityType, label.OnDemand)
 	reservation := ""
 	if capacityType == label.Reserved {
@@ -83,23 +84,51 @@ func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.I
 	if len(o.request.Overrides) == 0 {
 		return order{}, fmt.Errorf("nodeclaim %s: EC2NodeClass %s has no subnet, image and offering for any of its instance types: correct the selector terms of the class, or the requirements", claim.Name, class.Name)
 	}
+	slices.SortFunc(o.request.Overrides, func(a, b aws.Override) int {
+		return cmp.Or(cmp.Compare(a.Priority, b.Priority), byPlace(a, b))
+	})
+	name, err := o.takeTemplates(claim, class, facts, owner, types)
+	if err != nil {
+		return order{}, err
+	}
+	o.allows = func(x aws.Override) bool {
+		return allows(translated, class, types, x) && x.LaunchTemplate == name[x.InstanceType]
+	}
+	o.every, o.request.Overrides = o.request.Overrides, narrowed(claim, o.request.Overrides, o.types)
+	return o, nil
+}
+
+// takeTemplates makes the launch templates of the order. There is one, which the request
+// names, unless kubelets have to be told how many pods they may run: then each override
+// names the template for the number of its type. It returns by instance type what an
+// override has to name.
+func (o *order) takeTemplates(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, facts family.Cluster, owner awsspec.Owner, types []catalog.InstanceType) (map[string]string, error) {
 	// Every override has its image. That of the template must not follow from prices, or
 	// each change of them made another template. So it is chosen among all types.
 	image := slices.MinFunc(o.request.Overrides, byPlace).ImageID
-	slices.SortFunc(o.request.Overrides, func(a, b aws.Override) int {
-		if a.Priority != b.Priority {
-			if a.Priority < b.Priority {
-				return -1
+	o.templates = map[string]awsspec.LaunchTemplate{}
+	byPods, byType := map[int64]string{}, map[string]string{}
+	for _, t := range types {
+		if _, made := byPods[t.MaxPods]; !made {
+			of, err := template(claim, class, facts, o.request.CapacityType, owner, o.types, t.MaxPods)
+			if err != nil {
+				return nil, err
 			}
-			return 1
+			of.ImageID, of.Reservation, of.Dedicated = image, o.request.Reservation, o.tenancy == label.Dedicated
+			byPods[t.MaxPods] = of.Name()
+			o.templates[of.Name()] = of
 		}
-		return byPlace(a, b)
-	})
-	o.template, err = template(claim, class, facts, capacityType, owner, o.types)
-	o.template.ImageID, o.template.Reservation, o.template.Dedicated = image, reservation, o.tenancy == label.Dedicated
-	o.request.LaunchTemplate = o.template.Name()
-	o.every, o.request.Overrides = o.request.Overrides, narrowed(claim, o.request.Overrides, o.types)
-	return o, err
+		if t.MaxPods > 0 {
+			byType[t.Name] = byPods[t.MaxPods]
+		}
+	}
+	for i := range o.request.Overrides {
+		x := &o.request.Overrides[i]
+		if x.LaunchTemplate = byType[x.InstanceType]; x.LaunchTemplate == "" {
+			o.request.LaunchTemplate = byPods[0]
+		}
+	}
+	return byType, nil
 }
 
 // tenancyOf is the tenancy of the NodeClaim's instance. Reservations that a NodeClaim can
@@ -160,7 +189,7 @@ func first(claim cluster.Claim, key, otherwise string) string {
 }
 
 func template(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, facts family.Cluster, capacityType string, owner awsspec.Owner,
-	types map[string]catalog.InstanceType,
+	types map[string]catalog.InstanceType, pods int64,
 ) (awsspec.LaunchTemplate, error) {
 	labels := map[string]string{}
 	maps.Copy(labels, claim.Labels)
@@ -175,7 +204,7 @@ func template(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, facts family.Clust
 		}
 	}
 	labels[v1.LabelCapacityType] = capacityType
-	node := family.Node{Cluster: facts, Labels: labels, Class: class}
+	node := family.Node{Cluster: facts, Labels: labels, Class: class, MaxPods: int32(min(pods, math.MaxInt32))}
 	for _, t := range slices.Concat(claim.Spec.Taints, claim.Spec.StartupTaints) {
 		node.Taints = append(node.Taints, family.Taint{Key: t.Key, Value: t.Value, Effect: string(t.Effect)})
 	}

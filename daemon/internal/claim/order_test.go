@@ -23,6 +23,9 @@ import (
 
 var facts = family.Cluster{Name: "prod", Endpoint: "https://api.example", ServiceCIDR: "172.20.0.0/16", CertificateAuthority: []byte("-----BEGIN CERTIFICATE-----\n")}
 
+// template is the one that the request names.
+func (o order) template() awsspec.LaunchTemplate { return o.templates[o.request.LaunchTemplate] }
+
 func class() *awsv1.EC2NodeClass {
 	c := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
 	c.Status.InstanceProfile = "nodes"
@@ -77,8 +80,8 @@ func TestMakeOrder_OverridesAreTypesTimesZonesWithTheRightImageAndSubnet(t *test
 		t.Errorf("tags = %v", tags)
 	}
 	for _, part := range []string{"team=a", "karpenter.sh/capacity-type=spot", "karpenterd.sh/awaiting-pods", "karpenter.sh/unregistered", "https://api.example"} {
-		if !strings.Contains(o.template.UserData, part) {
-			t.Errorf("user data lacks %s:\n%s", part, o.template.UserData)
+		if !strings.Contains(o.template().UserData, part) {
+			t.Errorf("user data lacks %s:\n%s", part, o.template().UserData)
 		}
 	}
 }
@@ -122,6 +125,37 @@ func TestMakeOrder_EqualClaimsGiveEqualRequestsAndOthersOthers(t *testing.T) {
 	}
 }
 
+// Where network interfaces are reserved, no image finds the planned number of pods by itself, and
+// it differs from type to type. A class that says it has it for all types.
+func TestMakeOrder_KubeletsAreToldThePlannedPodsWhereTheImageCountsOthers(t *testing.T) {
+	types := instanceTypes()
+	types[0].MaxPods, types[1].MaxPods, types[2].MaxPods = 20, 11, 20
+	for images, told := range map[string]string{"AL2023": `"maxPods": %d`, "AL2": `--max-pods=%d`, "Bottlerocket": "max-pods = %d"} {
+		k := class()
+		k.Spec.AMIFamily = images
+		o, err := makeOrder(nodeClaim(label.OnDemand), k, types, facts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range o.request.Overrides {
+			want := fmt.Sprintf(told, map[string]int{"c5.large": 20, "c6g.large": 11}[x.InstanceType])
+			if got := o.templates[x.LaunchTemplate].UserData; !strings.Contains(got, want) {
+				t.Errorf("%s, %s: user data lacks %s:\n%s", images, x.InstanceType, want, got)
+			}
+		}
+		if o.request.LaunchTemplate != "" || len(o.request.Templates()) != 2 {
+			t.Errorf("%s: the request has template %q, overrides have %q", images, o.request.LaunchTemplate, o.request.Templates())
+		}
+	}
+	plain, err := makeOrder(nodeClaim(label.OnDemand), class(), instanceTypes(), facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(plain.template().UserData, "maxPods") || len(plain.templates) != 1 {
+		t.Errorf("where nothing is reserved, %d templates and user data\n%s", len(plain.templates), plain.template().UserData)
+	}
+}
+
 func TestMakeOrder_NothingToLaunchIsAnErrorThatNamesBothObjects(t *testing.T) {
 	c := nodeClaim(label.OnDemand)
 	c.Spec.Requirements[2].Values = []string{"nowhere"}
@@ -149,11 +183,11 @@ func TestMakeOrder_UserDataAndVolumesAreThoseOfTheImageFamily(t *testing.T) {
 			t.Fatal(err)
 		}
 		var devices []string
-		for _, d := range o.template.BlockDevices {
+		for _, d := range o.template().BlockDevices {
 			devices = append(devices, d.DeviceName)
 		}
-		if !strings.Contains(o.template.UserData, want.text) || !slices.Equal(devices, want.devices) || family == "Custom" && o.template.UserData != text {
-			t.Errorf("%s: volumes %v, user data\n%s", family, devices, o.template.UserData)
+		if !strings.Contains(o.template().UserData, want.text) || !slices.Equal(devices, want.devices) || family == "Custom" && o.template().UserData != text {
+			t.Errorf("%s: volumes %v, user data\n%s", family, devices, o.template().UserData)
 		}
 	}
 }
@@ -170,7 +204,7 @@ func TestMakeOrder_WhatALaunchWroteOntoTheClaimDoesNotChangeTheRequest(t *testin
 	c.Labels[label.Zone], c.Labels[label.ZoneID], c.Labels[label.CapacityType] = "a", "z-1", label.OnDemand
 	after, err := makeOrder(c, class(), instanceTypes(), facts)
 	if err != nil || !reflect.DeepEqual(after.request, before.request) {
-		t.Errorf("a retry after a lost status write would be another request (%v):\n%s\n%s", err, before.template.UserData, after.template.UserData)
+		t.Errorf("a retry after a lost status write would be another request (%v):\n%s\n%s", err, before.template().UserData, after.template().UserData)
 	}
 	c.Labels = nil
 	if _, err := makeOrder(c, class(), instanceTypes(), facts); err != nil {
@@ -198,10 +232,10 @@ func TestMakeOrder_GoesIntoItsReservationOnly(t *testing.T) {
 		return o
 	}
 	o := ask("cr-1")
-	if r := o.request; len(r.Overrides) != 1 || r.Overrides[0].InstanceType != "c5.large" || r.CapacityType != label.Reserved || r.Reservation != "cr-1" || o.template.Reservation != "cr-1" {
-		t.Errorf("request %+v, template for %q", o.request, o.template.Reservation)
+	if r := o.request; len(r.Overrides) != 1 || r.Overrides[0].InstanceType != "c5.large" || r.CapacityType != label.Reserved || r.Reservation != "cr-1" || o.template().Reservation != "cr-1" {
+		t.Errorf("request %+v, template for %q", o.request, o.template().Reservation)
 	}
-	if reflect.DeepEqual(o.request, ask("cr-2").request) || o.template.Name() == ask("cr-2").template.Name() {
+	if reflect.DeepEqual(o.request, ask("cr-2").request) || o.template().Name() == ask("cr-2").template().Name() {
 		t.Error("two reservations share a request or a template")
 	}
 	before := ask("cr-1").request

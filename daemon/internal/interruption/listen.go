@@ -100,13 +100,13 @@ func (l *Listener) take(ctx context.Context, m aws.Message) bool {
 	default:
 		l.count(string(events[0].Kind))
 		if err := l.Handle(ctx, events); err != nil {
-			l.Logger.Warn("interruption could not be handled; its message comes again", "message", m.ID, "kind", events[0].Kind, "error", err)
+			l.Logger.Warn("interruption could not be handled; its message comes again", "message_id", m.ID, "kind", events[0].Kind, "error", err)
 			return false
 		}
 		return true
 	}
 	if err != nil {
-		l.Logger.Warn("interruption message ignored and deleted", "message", m.ID, "error", err)
+		l.Logger.Warn("interruption message ignored and deleted", "message_id", m.ID, "error", err)
 	}
 	return true
 }

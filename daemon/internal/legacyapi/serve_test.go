@@ -233,7 +233,10 @@ func TestServer_WhatIsServedOtherwiseIsSaidOnce(t *testing.T) {
 
 func TestServer_TheLogSaysWhichSettingsAreNotCarriedOut(t *testing.T) {
 	var log bytes.Buffer
-	s := legacyapi.New(legacyapi.Config{Logger: hclog.New(&hclog.LoggerOptions{Output: &log})})
+	s := legacyapi.New(legacyapi.Config{
+		Logger:  hclog.New(&hclog.LoggerOptions{Output: &log}),
+		Setting: func(variable string) string { return map[string]string{"CLUSTER_NAME": "lab"}[variable] },
+	})
 	if err := s.Settings(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "karpenter-global-settings"}, Data: map[string]string{"aws.reservedENIs": "1", "aws.clusterName": "lab"}}); err != nil {
 		t.Fatal(err)
 	}

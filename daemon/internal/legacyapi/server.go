@@ -44,8 +44,10 @@ type Config struct {
 	Provisioners Client
 	Templates    Client
 	Kubernetes   func() int // minor version, 33 of 1.33
-	Events       Events
-	Logger       hclog.Logger
+	// Setting is what the daemon's environment says of a setting.
+	Setting func(variable string) string
+	Events  Events
+	Logger  hclog.Logger
 }
 
 // Server is safe for use by many goroutines.
@@ -85,7 +87,7 @@ func (s *Server) Settings(config *corev1.ConfigMap) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range legacy.CheckSettings(text) {
+	for _, p := range legacy.CheckSettings(text, s.Setting) {
 		if s.Logger != nil {
 			s.Logger.Warn("a setting of the APIs before v1 is not carried out", "problem", p.String())
 		}

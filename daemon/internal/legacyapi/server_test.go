@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"os"
 	"strconv"
 	"testing"
 	"time"
@@ -48,7 +49,7 @@ func newBench(t *testing.T) *bench {
 // restart is a daemon that starts anew and lists all objects.
 func (b *bench) restart() {
 	b.world = world.New(nil, catalog.Market{}, func() time.Time { return b.now })
-	b.Server = legacyapi.New(legacyapi.Config{World: b.world, Provisioners: b.provisioners, Templates: b.templates, Kubernetes: func() int { return b.kubernetes }, Events: b})
+	b.Server = legacyapi.New(legacyapi.Config{World: b.world, Provisioners: b.provisioners, Templates: b.templates, Kubernetes: func() int { return b.kubernetes }, Events: b, Setting: os.Getenv})
 	for _, s := range []*store{b.templates, b.provisioners} {
 		for _, o := range s.all {
 			b.Observe(o)

@@ -258,7 +258,7 @@ func setMigrate(set v1.ConditionSet, read legacy.Served, now time.Time) {
 // event sends an Event about the object, and logs it.
 func (s *Server) event(o *unstructured.Unstructured, kind, reason, message string) {
 	if s.Logger != nil {
-		s.Logger.Warn("legacy object", "kind", o.GetKind(), "name", o.GetName(), "reason", reason, "message", message)
+		s.Logger.Warn("legacy object", "kind", o.GetKind(), "name", o.GetName(), "reason", reason, "says", message)
 	}
 	s.Events.Event(&corev1.ObjectReference{
 		APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),

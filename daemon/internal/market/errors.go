@@ -2,6 +2,9 @@ package market
 
 import "errors"
 
+// ErrNotAsked says that AWS is not asked for a group of facts, because that would be in vain.
+var ErrNotAsked = errors.New("AWS is not asked")
+
 var (
 	// errShort says that an answer has far fewer entries than the one before.
 	errShort = errors.New("the answer is too short to be true")

@@ -385,10 +385,11 @@ func TestKeeper_TheWorldHearsOfNewsOnly(t *testing.T) {
 	}
 }
 
-// Nobody can be asked in aws-us-gov. The table is in order there, and a type that it has no
+// Nobody can be asked in aws-us-gov, and in an isolated network nobody is. The table is in order there, and a type that it has no
 // price for counts at a stand-in, which is said.
 func TestKeeper_WithoutAPriceListTheStateSaysWhatCounts(t *testing.T) {
 	for name, c := range map[string]struct {
+		err      error
 		table    map[string]quantity.Money
 		reason   string
 		says     []string
@@ -396,13 +397,19 @@ func TestKeeper_WithoutAPriceListTheStateSaysWhatCounts(t *testing.T) {
 		standIns int
 	}{
 		"the table has the price": {
-			map[string]quantity.Money{"m5.large": 100},
+			aws.ErrNoPriceList, map[string]quantity.Money{"m5.large": 100},
 			"",
 			[]string{"on-demand prices are those of the daemon's own table (of 2026-07-06), because AWS has no Price List for the region"},
 			100, 0,
 		},
+		"the network is isolated": {
+			ErrNotAsked, map[string]quantity.Money{"m5.large": 100},
+			"",
+			[]string{"on-demand prices are those of the daemon's own table (of 2026-07-06), because the network is isolated"},
+			100, 0,
+		},
 		"it has that of another size": {
-			map[string]quantity.Money{"m5.xlarge": 200_000},
+			aws.ErrNoPriceList, map[string]quantity.Money{"m5.xlarge": 200_000},
 			awsv1.ReasonStandIn,
 			[]string{"because AWS has no Price List", "instance types without a known price on demand in the region count at a stand-in, by their price elsewhere or by their size: 1 of 1 (m5.large)", "No node is replaced to save money"},
 			100_000, 1,
@@ -410,7 +417,7 @@ func TestKeeper_WithoutAPriceListTheStateSaysWhatCounts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRegion(t)
-			r.fails[groupOnDemand] = aws.ErrNoPriceList
+			r.fails[groupOnDemand] = c.err
 			r.spot = map[string]map[string]quantity.Money{"m5.large": {"us-west-2a": 30}}
 			k := r.keeper()
 			k.Facts = []catalog.Fact{

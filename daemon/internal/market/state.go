@@ -46,8 +46,8 @@ func (k *Keeper) note() {
 		case q.tried.IsZero() && q.answered.IsZero():
 			state.Known = false
 		case q.err == nil:
-		case errors.Is(q.err, aws.ErrNoPriceList): // nobody can be asked
-			messages = append(messages, fmt.Sprintf("%s %s, because AWS has no Price List for the region", name, k.instead(name)))
+		case errors.Is(q.err, aws.ErrNoPriceList), errors.Is(q.err, ErrNotAsked): // nobody can be asked
+			messages = append(messages, fmt.Sprintf("%s %s, because %s", name, k.instead(name), why(q.err)))
 		case q.answered.IsZero():
 			state.Reason = awsv1.ReasonEmbedded
 			messages = append(messages, fmt.Sprintf("%s %s, because %s", name, k.instead(name), why(q.err)))
@@ -80,6 +80,10 @@ func why(err error) string {
 		return fmt.Sprintf("the daemon is not authorized to perform %s: allow that in the policies of its role", refused.Action)
 	case errors.Is(err, aws.ErrNoEndpoint):
 		return "there is no such endpoint (the daemon's log has its name)"
+	case errors.Is(err, aws.ErrNoPriceList):
+		return "AWS has no Price List for the region"
+	case errors.Is(err, ErrNotAsked):
+		return "the network is isolated, and the Price List is not asked"
 	case errors.Is(err, errShort):
 		return "what AWS answers is too short to be true"
 	}

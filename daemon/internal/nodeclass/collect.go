@@ -23,8 +23,11 @@ const collectAge = time.Hour
 // one after the other no class and no NodeClaim names it. What runs on an instance loses
 // its rights with the profile, and a NodeClaim exists as long as its instance. NodeClaims
 // of earlier versions do not name their profile: as long as a class has any, its profiles
-// stay.
+// stay. In an isolated network there is nothing to find, as with Karpenter.
 func (r *Reconciler) Collect(ctx context.Context, now time.Time) error {
+	if r.Isolated {
+		return nil
+	}
 	before := r.suspects
 	r.suspects = map[string]bool{}
 	listed, err := r.list(ctx, awsspec.ProfilePath(r.Region, r.Cluster().Name))

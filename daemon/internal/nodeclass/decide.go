@@ -24,6 +24,7 @@ const (
 	reasonUserDataInvalid = "UserDataInvalid"         // the user data cannot be read
 	reasonRefused         = "Refused"                 // of a class in memory: what it is made of cannot be served
 	reasonProfileConflict = "InstanceProfileConflict" // somebody else's profile has the name
+	reasonIAMUnreachable  = "IAMUnreachable"          // so nobody knows of the role's profile
 )
 
 // maxTags is what is left of EC2's 50 tags for a resource beside those of the daemon.
@@ -79,16 +80,19 @@ func decide(class *awsv1.EC2NodeClass, o observation, f facts, now time.Time) *a
 		return nil // a class may have no reservation
 	})
 	set(awsv1.ConditionAMIsReady, o.imagesErr, func() *verdict { return decideImages(class, status, o.images, f, now) })
-	set(awsv1.ConditionInstanceProfileReady, o.profileErr, func() *verdict {
-		return decideProfile(class, status, o.profile, o.profileErr, f)
-	})
+	set(awsv1.ConditionInstanceProfileReady, o.profileErr, func() *verdict { return decideProfile(class, status, o, f) })
+	if c := conditions.Get(awsv1.ConditionInstanceProfileReady); unreachable(o.profileErr) && (!c.IsTrue() || c.ObservedGeneration != class.Generation) {
+		conditions.Set(awsv1.ConditionInstanceProfileReady, metav1.ConditionUnknown, reasonIAMUnreachable, fmt.Sprintf(
+			"spec.role: IAM cannot be reached, so that an instance profile of role %q can be neither found nor made: give the daemon a way to IAM, or name a profile with the role in spec.instanceProfile instead of spec.role: then IAM is not asked",
+			class.Spec.Role), now)
+	}
 	set(awsv1.ConditionValidationSucceeded, nil, func() *verdict {
-		if v := validate(class, conditions, f); v != nil || !errors.Is(o.launchErr, aws.ErrProfileUnknown) {
+		if v := validate(class, conditions, f); v != nil || !profileFault(o.launchErr) {
 			return v
 		}
 		return &verdict{
 			status: metav1.ConditionUnknown, reason: awsv1.ReasonInstanceProfileNotFound,
-			message: "waiting until EC2 knows the instance profile, which was made a moment ago",
+			message: "waiting until EC2 knows the instance profile and its role, which was made a moment ago",
 		}
 	})
 	if o.launchAsked {
@@ -268,25 +272,26 @@ func requirements(v family.Variant) []awsv1.AMIRequirement {
 	return out
 }
 
-func decideProfile(class *awsv1.EC2NodeClass, status *awsv1.EC2NodeClassStatus, found aws.InstanceProfile, err error, f facts) *verdict {
+func decideProfile(class *awsv1.EC2NodeClass, status *awsv1.EC2NodeClassStatus, o observation, f facts) *verdict {
 	status.InstanceProfile = ""
-	decided := decideNamedProfile(class.Spec, found, err)
+	decided := decideNamedProfile(class.Spec, o.launchErr)
 	if class.Spec.Role != "" {
-		decided = decideRoleProfile(class, found, err, f)
+		decided = decideRoleProfile(class, o.profile, o.profileErr, f)
 	}
 	if decided == nil || decided.status == metav1.ConditionTrue {
-		status.InstanceProfile = found.Name
+		status.InstanceProfile = o.profile.Name
 	}
 	return decided
 }
 
-func decideNamedProfile(spec awsv1.EC2NodeClassSpec, found aws.InstanceProfile, err error) *verdict {
+// decideNamedProfile goes by what EC2 says of a launch with the profile.
+func decideNamedProfile(spec awsv1.EC2NodeClassSpec, launch error) *verdict {
 	switch {
 	case spec.InstanceProfile == "":
 		return failed(awsv1.ReasonInstanceProfileNotFound, "spec.instanceProfile and spec.role: are missing: name the node role, or an instance profile with it")
-	case err != nil:
+	case errors.Is(launch, aws.ErrProfileUnknown):
 		return failed(awsv1.ReasonInstanceProfileNotFound, "spec.instanceProfile: instance profile %q does not exist: create it, or correct the name", spec.InstanceProfile)
-	case found.Role == "":
+	case errors.Is(launch, aws.ErrProfileEmpty):
 		return failed(awsv1.ReasonInstanceProfileNotFound, "spec.instanceProfile: instance profile %q has no role: add the node role to it", spec.InstanceProfile)
 	}
 	return nil
@@ -311,7 +316,7 @@ func validate(class *awsv1.EC2NodeClass, conditions v1.ConditionSet, f facts) *v
 	if v := validateUserData(class, f.cluster); v != nil {
 		return v
 	}
-	status := metav1.ConditionTrue
+	status, waits := metav1.ConditionTrue, "waiting for AWS: not every subnet, security group, image, capacity reservation and instance profile is known yet"
 	for _, dependency := range []string{awsv1.ConditionSubnetsReady, awsv1.ConditionSecurityGroupsReady, awsv1.ConditionAMIsReady, awsv1.ConditionCapacityReservationsReady, awsv1.ConditionInstanceProfileReady} {
 		c := conditions.Get(dependency)
 		current := c.ObservedGeneration == class.Generation
@@ -320,10 +325,13 @@ func validate(class *awsv1.EC2NodeClass, conditions v1.ConditionSet, f facts) *v
 			return failed(awsv1.ReasonDependenciesNotReady, "condition %s is False: see its message", dependency)
 		case !current || !c.IsTrue():
 			status = metav1.ConditionUnknown
+			if c.Reason == reasonIAMUnreachable {
+				waits = fmt.Sprintf("condition %s is Unknown: see its message", dependency)
+			}
 		}
 	}
 	if status == metav1.ConditionUnknown {
-		return &verdict{status: status, reason: awsv1.ReasonDependenciesNotReady, message: "waiting for AWS: not every subnet, security group, image, capacity reservation and instance profile is known yet"}
+		return &verdict{status: status, reason: awsv1.ReasonDependenciesNotReady, message: waits}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package nodeclass
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -46,7 +47,7 @@ func found() observation {
 			{Image: aws.Image{ID: "ami-2", Name: "new", Created: at(5)}, variant: family.Variant{Arch: "arm64", Kind: family.Standard}},
 			{Image: aws.Image{ID: "ami-1", Name: "old", Created: at(1), Deprecated: at(9)}, variant: family.Variant{Arch: "amd64", Kind: family.Nvidia}},
 		},
-		profile: aws.InstanceProfile{Name: "node", Role: "node-role"},
+		profile: aws.InstanceProfile{Name: "node"},
 	}
 }
 
@@ -153,13 +154,13 @@ func TestDecide_NamesWhatIsWrongAndTheRemedy(t *testing.T) {
 		{
 			name: "no profile",
 			change: func(_ *awsv1.EC2NodeClass, o *observation, _ *facts) {
-				o.profile, o.profileErr = aws.InstanceProfile{}, aws.ErrNotFound
+				o.launchErr = fmt.Errorf("instance: %w", aws.ErrProfileUnknown)
 			},
 			condition: awsv1.ConditionInstanceProfileReady, reason: "InstanceProfileNotFound", message: `instance profile "node" does not exist: create it`,
 		},
 		{
 			name:      "profile without role",
-			change:    func(_ *awsv1.EC2NodeClass, o *observation, _ *facts) { o.profile.Role = "" },
+			change:    func(_ *awsv1.EC2NodeClass, o *observation, _ *facts) { o.launchErr = aws.ErrProfileEmpty },
 			condition: awsv1.ConditionInstanceProfileReady, reason: "InstanceProfileNotFound", message: "has no role: add the node role",
 		},
 		{

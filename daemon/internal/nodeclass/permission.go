@@ -46,7 +46,7 @@ func (r *Reconciler) mayLaunch(ctx context.Context, class *awsv1.EC2NodeClass) (
 	switch {
 	case errors.Is(err, aws.ErrUnauthorized):
 		return true, err
-	case errors.Is(err, aws.ErrProfileUnknown):
+	case profileFault(err):
 		return false, err
 	case errors.Is(err, aws.ErrThrottled), errors.Is(err, aws.ErrUnreachable), errors.Is(err, context.DeadlineExceeded):
 		return false, nil
@@ -55,6 +55,11 @@ func (r *Reconciler) mayLaunch(ctx context.Context, class *awsv1.EC2NodeClass) (
 	}
 	r.permissions.Store(class.UID, permission{of: of, at: r.Now()})
 	return err == nil, nil
+}
+
+// profileFault says whether EC2 would not launch with the instance profile.
+func profileFault(err error) bool {
+	return errors.Is(err, aws.ErrProfileUnknown) || errors.Is(err, aws.ErrProfileEmpty)
 }
 
 // trial is a launch from the class as far as permissions look at it.

@@ -46,14 +46,34 @@ func TestMayLaunch_ARefusalIsInAConditionOfItsOwnAndTheClassStaysReady(t *testin
 	}
 }
 
-func TestMayLaunch_WaitsUntilEC2KnowsTheProfile(t *testing.T) {
+func TestMayLaunch_WaitsUntilEC2KnowsTheProfileThatTheDaemonHasMade(t *testing.T) {
+	for _, err := range []error{aws.ErrProfileUnknown, aws.ErrProfileEmpty} {
+		w, r := newWorld()
+		w.class.Spec.InstanceProfile, w.class.Spec.Role = "", "nodes"
+		p := r.facts().profileOf(w.class)
+		w.o.profile = aws.InstanceProfile{Name: p.Name(), Path: p.Path(), Role: p.Role, Tags: p.Tags(nil)}
+		w.o.launchErr = err
+		if reconcile(t, r); w.class.Conditions().IsReady() || w.class.Conditions().Get(awsv1.ConditionLaunchPermitted).Type != "" {
+			t.Errorf("%+v", w.class.Status.Conditions)
+		}
+		if c := w.class.Conditions().Get(awsv1.ConditionValidationSucceeded); c.Status != metav1.ConditionUnknown || !strings.Contains(c.Message, "waiting until EC2 knows the instance profile") {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+func TestMayLaunch_AProfileThatIsNamedAndMissingIsSaidAndMendedWithoutIAM(t *testing.T) {
 	w, r := newWorld()
 	w.o.launchErr = aws.ErrProfileUnknown
-	if reconcile(t, r); w.class.Conditions().IsReady() || w.class.Conditions().Get(awsv1.ConditionLaunchPermitted).Type != "" {
-		t.Errorf("%+v", w.class.Status.Conditions)
+	for range 2 {
+		again := reconcile(t, r)
+		if c := w.class.Conditions().Get(awsv1.ConditionInstanceProfileReady); !c.IsFalse() || !strings.Contains(c.Message, `instance profile "node" does not exist: create it, or correct the name`) || again != refreshNotReady || w.class.Status.InstanceProfile != "" {
+			t.Errorf("%+v; the next look comes after %s", c, again)
+		}
 	}
-	if c := w.class.Conditions().Get(awsv1.ConditionValidationSucceeded); c.Status != metav1.ConditionUnknown || !strings.Contains(c.Message, "waiting until EC2 knows the instance profile") {
-		t.Errorf("%+v", c)
+	w.o.launchErr = nil
+	if reconcile(t, r); !w.class.Conditions().IsReady() || w.class.Status.InstanceProfile != "node" || w.writes != 2 {
+		t.Errorf("once the profile is there, after %d writes: %+v", w.writes, w.class.Status)
 	}
 }
 

@@ -31,15 +31,16 @@ func (f facts) profileOf(class *awsv1.EC2NodeClass) awsspec.NodeProfile {
 	return p
 }
 
-// profile finds the instance profile of the class, and makes that of spec.role. Error:
-// aws.ErrNotFound if there is no such profile or role.
+// profile finds the instance profile of the class's role, and makes it. Of a profile that the
+// class names, IAM is asked nothing, which is out of reach for many networks: EC2 says whether
+// it can launch with it. Error: aws.ErrNotFound if there is no such role.
 func (r *Reconciler) profile(ctx context.Context, class *awsv1.EC2NodeClass) (aws.InstanceProfile, error) {
 	want := r.facts().profileOf(class)
 	switch {
 	case class.Spec.Role == "" && class.Spec.InstanceProfile == "", class.Spec.Role != "" && want.Role == "":
 		return aws.InstanceProfile{}, nil
 	case class.Spec.Role == "":
-		return r.Cloud.GetInstanceProfile(ctx, class.Spec.InstanceProfile)
+		return aws.InstanceProfile{Name: class.Spec.InstanceProfile}, nil
 	}
 	r.making.RLock()
 	defer r.making.RUnlock()
@@ -93,6 +94,9 @@ func (r *Reconciler) makeProfile(ctx context.Context, p awsspec.NodeProfile, use
 // NodeClaims. Where the daemon may not list them, or IAM cannot be reached, those remain
 // whose names do not follow from the class; a class without spec.role is released.
 func (r *Reconciler) deleteProfiles(ctx context.Context, class *awsv1.EC2NodeClass) error {
+	if r.Isolated && class.Spec.Role == "" {
+		return nil
+	}
 	p := r.facts().profileOf(class)
 	var names []string
 	listed, err := r.list(ctx, p.Path())

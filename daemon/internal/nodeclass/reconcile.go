@@ -81,6 +81,9 @@ type Config struct {
 	Counted func(asked time.Time, left map[string]int64)
 	// Catalogue says whether the daemon knows what AWS sells.
 	Catalogue func() market.State
+	// Isolated says that IAM cannot be reached: it is asked for classes with a role only, which
+	// need it.
+	Isolated bool
 }
 
 // Reconciler keeps the status of all EC2NodeClasses.
@@ -232,7 +235,7 @@ func (r *Reconciler) logChange(before, after *awsv1.EC2NodeClass) {
 	}
 	for _, c := range after.Status.Conditions {
 		if was[c.Type] != string(c.Status)+c.Reason+c.Message {
-			r.Logger.Info("nodeclass condition changed", "ec2nodeclass", after.Name, "condition", c.Type, "status", c.Status, "reason", c.Reason, "message", c.Message)
+			r.Logger.Info("nodeclass condition changed", "ec2nodeclass", after.Name, "condition", c.Type, "status", c.Status, "reason", c.Reason, "says", c.Message)
 		}
 	}
 }

@@ -1,7 +1,8 @@
 // Package remark tells users of objects of the daemon's kinds that cannot be read, of keys in
-// templates of NodePools that are the daemon's own, and of annotations by which pods and
-// nodes opt out of disruption and which cannot be read, or are of an older API. It decides
-// nothing: package translate says what the objects mean.
+// templates of NodePools that are the daemon's own, of annotations by which pods and
+// nodes opt out of disruption and which cannot be read, or are of an older API, and of
+// objects that Karpenter carries out and the daemon does not. It decides nothing: package
+// translate says what the objects mean.
 //
 // Invariants: each object gets an Event for a remark once, however often the objects are
 // looked at, and again only after the daemon has started anew or the remark has changed;
@@ -45,16 +46,24 @@ type Recorder interface {
 	Remark(object *corev1.ObjectReference, r translate.Remark)
 }
 
+// Other is an object that no other part of the daemon knows, with what there is to say of it.
+type Other struct {
+	Object corev1.ObjectReference
+	Remark translate.Remark
+}
+
 // Teller tells users once. One goroutine uses it.
 type Teller struct {
 	World    World
 	Recorder Recorder
+	// Others lists further objects, always in the same order; may be nil.
+	Others func() []Other
 
 	told map[types.UID][]translate.Remark
 }
 
-// Look looks at the objects of the daemon's kinds, at the nodes of NodeClaims and at the pods
-// on them.
+// Look looks at the objects of the daemon's kinds, at others, at the nodes of NodeClaims and at
+// the pods on them.
 func (t *Teller) Look(context.Context, time.Time) error {
 	before, sent := t.told, 0
 	t.told = map[types.UID][]translate.Remark{}
@@ -76,6 +85,11 @@ func (t *Teller) Look(context.Context, time.Time) error {
 		}
 	}
 	t.ofOurKinds(tell)
+	if t.Others != nil {
+		for _, o := range t.Others() {
+			tell(o.Object, o.Object.UID, []translate.Remark{o.Remark})
+		}
+	}
 	for _, c := range t.World.NodeClaims() {
 		n, up := t.World.NodeOf(c.Status.ProviderID)
 		if !up {

@@ -74,6 +74,28 @@ func TestTeller_TellsOfEachObjectOnce(t *testing.T) {
 	look("Pod x/old " + translate.RemarkOld)
 }
 
+func TestTeller_TellsOfOtherObjectsOnce(t *testing.T) {
+	w := &world{}
+	overlay := remark.Other{Object: corev1.ObjectReference{Kind: "NodeOverlay", Name: "cheap", UID: "o"}, Remark: translate.Remark{Reason: translate.RemarkNotCarriedOut, Text: "it is not"}}
+	buffer := overlay
+	buffer.Object = corev1.ObjectReference{Kind: "CapacityBuffer", Namespace: "shop", Name: "room", UID: "b"}
+	others := []remark.Other{overlay}
+	teller := remark.Teller{World: w, Recorder: w, Others: func() []remark.Other { return others }}
+	look := func(want ...string) {
+		t.Helper()
+		w.sent = nil
+		if err := teller.Look(t.Context(), time.Time{}); err != nil || !slices.Equal(w.sent, want) {
+			t.Errorf("sent %q, error %v; want %q", w.sent, err, want)
+		}
+	}
+	look("NodeOverlay /cheap NotCarriedOut")
+	others = append(others, buffer)
+	look("CapacityBuffer shop/room NotCarriedOut")
+	look()
+	others[0].Object.UID = "another of the same name"
+	look("NodeOverlay /cheap NotCarriedOut")
+}
+
 func TestTeller_SpreadsManyEventsOverLooks(t *testing.T) {
 	w := &world{node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}}
 	for i := range remark.AtOnce + 3 {

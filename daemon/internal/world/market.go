@@ -22,11 +22,11 @@ func (w *World) Sell(facts []catalog.Fact, market catalog.Market) {
 	w.mu.Lock()
 	w.facts, w.market = facts, market
 	classes, rooms := maps.Clone(w.objects.classes), maps.Clone(w.translations.rooms)
-	reports, reported := w.reports, w.reported
+	reports, reported, overhead := w.reports, w.reported, w.overhead
 	w.mu.Unlock()
 	changed := false
 	for name, c := range classes {
-		view := viewOf(c, facts, market, rooms, reports, w.now()) // without the lock: it takes milliseconds
+		view := viewOf(c, facts, market, rooms, reports, overhead, w.now()) // without the lock: it takes milliseconds
 		w.mu.Lock()
 		known, cached := w.translations.classes[name]
 		switch current := w.objects.classes[name] == c && w.reported == reported; {

@@ -15,8 +15,8 @@ import (
 
 // viewOf is the class with what new nodes of it have: what the catalogue says, or what
 // nodes that were made alike have reported, where that is less.
-func viewOf(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market, rooms map[string]translate.Room, reports catalog.Reports, now time.Time) cluster.Class {
-	out := translate.Class(c, facts, market, rooms)
+func viewOf(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market, rooms map[string]translate.Room, reports catalog.Reports, overhead catalog.Overhead, now time.Time) cluster.Class {
+	out := translate.Class(c, facts, market, rooms, overhead)
 	images := make([]string, len(c.Status.AMIs))
 	for i := range c.Status.AMIs {
 		images[i] = c.Status.AMIs[i].ID

@@ -92,6 +92,24 @@ func (m *machines) report(name, instanceType string, r quantity.Resources) {
 	m.Observe(m.node(name, r))
 }
 
+// The options are about instances in general; a node of the type knows better where it has less.
+func TestWorld_PlansCountOnTheOptionsOverheadAndOnNoMoreThanNodesReport(t *testing.T) {
+	m := newMachines(t)
+	plain := m.planned("m5.large").Allocatable
+	m.KeepFromPods(catalog.Overhead{ReservedENIs: 1})
+	m.class = m.class.DeepCopy()
+	m.class.ObjectMeta = m.next("default")
+	m.Observe(m.class)
+	listed := m.planned("m5.large").Allocatable
+	if listed.PodSlots != 20 || listed.MemoryBytes <= plain.MemoryBytes {
+		t.Fatalf("planned %s, want 20 pods and more memory than of %s", listed, plain)
+	}
+	m.report("a", "m5.large", plain)
+	if got := m.planned("m5.large").Allocatable; got.MemoryBytes != plain.MemoryBytes || got.PodSlots != 20 {
+		t.Errorf("planned %s after a report of %s", got, plain)
+	}
+}
+
 func less(r quantity.Resources, name string, by int64) quantity.Resources {
 	return r.With(name, r.Get(name)-by)
 }

@@ -249,7 +249,7 @@ func (w *World) typesOf(class string) (cluster.Class, bool) {
 	if !ok {
 		return cluster.Class{}, false
 	}
-	x := viewOf(c, w.facts, w.market, w.translations.rooms, w.reports, w.now())
+	x := viewOf(c, w.facts, w.market, w.translations.rooms, w.reports, w.overhead, w.now())
 	w.translations.classes[class] = x
 	return x, true
 }

@@ -26,6 +26,8 @@ type World struct {
 	facts  []catalog.Fact
 	market catalog.Market
 	now    func() time.Time
+	// overhead is what the daemon's options keep of every instance from pods.
+	overhead catalog.Overhead
 
 	mu           sync.Mutex
 	objects      objects
@@ -53,7 +55,7 @@ type World struct {
 // New makes an empty world with this catalogue of instance types.
 func New(facts []catalog.Fact, market catalog.Market, now func() time.Time) *World {
 	w := &World{
-		facts: facts, market: market, now: now, objects: newObjects(), translations: newTranslations(),
+		facts: facts, market: market, overhead: catalog.DefaultOverhead(), now: now, objects: newObjects(), translations: newTranslations(),
 		podsOn: map[string]map[string]*corev1.Pod{}, podsOwned: map[types.UID]map[string]*corev1.Pod{},
 		setsOwned: map[types.UID]map[string]*appsv1.ReplicaSet{}, setOwner: map[string]types.UID{}, ownedSince: map[types.UID]time.Time{},
 		claimOf: map[string]string{}, nodeOf: map[string]string{},
@@ -72,6 +74,14 @@ func (w *World) SpreadByDefault(constraints []cluster.Spread) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.translations.lookups.Spread = constraints
+}
+
+// KeepFromPods sets what the daemon's options keep of every instance from pods. Call it
+// before the first Observe.
+func (w *World) KeepFromPods(o catalog.Overhead) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.overhead = o
 }
 
 // Changed receives after every change. Several changes may share one receive.

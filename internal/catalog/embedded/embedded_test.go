@@ -114,7 +114,7 @@ func instanceTypes(t *testing.T, region string) ([]catalog.InstanceType, catalog
 	if err != nil {
 		t.Fatal(err)
 	}
-	return catalog.Build(facts, m, catalog.Settings{Zones: m.Zones, MemoryOverheadPermille: catalog.DefaultMemoryOverheadPermille}), m
+	return catalog.Build(facts, m, catalog.Settings{Zones: m.Zones, MemoryOverheadPerMillion: catalog.DefaultMemoryOverheadPerMillion}), m
 }
 
 func TestBuild_EveryTypeOfEveryRegionIsUsable(t *testing.T) {
@@ -297,6 +297,6 @@ func BenchmarkBuild(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		catalog.Build(facts, m, catalog.Settings{Zones: m.Zones, MemoryOverheadPermille: catalog.DefaultMemoryOverheadPermille})
+		catalog.Build(facts, m, catalog.Settings{Zones: m.Zones, MemoryOverheadPerMillion: catalog.DefaultMemoryOverheadPerMillion})
 	}
 }

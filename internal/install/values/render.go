@@ -55,7 +55,7 @@ func (f Field) schema(foreign bool) map[string]any {
 		}
 	case Integer:
 		out["type"] = "integer"
-		if f.Min > 0 {
+		if f.Min > 0 || !foreign {
 			out["minimum"] = f.Min
 		}
 	case Quantity:

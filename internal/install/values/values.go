@@ -12,6 +12,7 @@ import (
 type Values struct {
 	Settings              Settings                      `json:"settings" doc:"What the daemon does."`
 	LogLevel              string                        `json:"logLevel" doc:"How much the daemon logs."`
+	LogKeys               string                        `json:"logKeys" doc:"The keys of the log. karpenter: level, time, logger and message, as Karpenter's log has them. hclog: @level, @timestamp, @module and @message, as Terraform's."`
 	ServiceAccount        ServiceAccount                `json:"serviceAccount" doc:"The service account of the pods, which gives them their role in AWS."`
 	Controller            Controller                    `json:"controller" doc:"The container of the daemon."`
 	ImagePullPolicy       string                        `json:"imagePullPolicy" doc:"When a node pulls the image."`
@@ -41,6 +42,10 @@ type Settings struct {
 	PauseDisruption   bool   `json:"pauseDisruption" doc:"Pause disruption in the whole cluster: no node goes because it is empty, could be cheaper, has drifted or expires. Interrupted nodes are still replaced."`
 	UseFIPSEndpoint   bool   `json:"useFIPSEndpoint" doc:"Call the FIPS endpoints of AWS. A service that has none in the region cannot be called then."`
 	UseDualStack      bool   `json:"useDualStackEndpoint" doc:"Call the dual-stack endpoints of AWS, which answer by IPv6, too. A service that has none in the region cannot be called then."`
+	ReservedENIs      int32  `json:"reservedENIs" doc:"How many network interfaces of each instance pods do not use, such as 1 with custom networking of the VPC CNI. Plans count the pods of the others, and kubelets are told."`
+	VMMemoryOverhead  string `json:"vmMemoryOverheadPercent" doc:"Which part of the memory that EC2 names the nodes do not report, as text from 0 to below 1. Where nodes have reported less, that counts."`
+	ClusterCABundle   string `json:"clusterCABundle" doc:"Certificates by which nodes know the API server, PEM in base64. Empty: those that EKS reports."`
+	IsolatedVPC       bool   `json:"isolatedVPC" doc:"The network has no way to the public endpoints of AWS: on-demand prices are those that the daemon was built with, and IAM is asked only for node classes with a role."`
 	SchedulerConfig   string `json:"schedulerConfig" doc:"Default topology spread constraints for pods that declare none, as text in JSON or YAML, the same as in the kube-scheduler's configuration. Empty: none."`
 }
 
@@ -95,8 +100,8 @@ type Definitions struct {
 func Default() Values {
 	resources := install.DefaultResources()
 	return Values{
-		Settings: Settings{PreferencePolicy: install.PreferencesRespect, MinValuesPolicy: install.MinValuesStrict, NodeCost: install.DefaultNodeCost},
-		LogLevel: install.DefaultLogLevel, ServiceAccount: ServiceAccount{Name: install.DefaultServiceAccount},
+		Settings: Settings{PreferencePolicy: install.PreferencesRespect, MinValuesPolicy: install.MinValuesStrict, NodeCost: install.DefaultNodeCost, VMMemoryOverhead: install.DefaultMemoryOverhead},
+		LogLevel: install.DefaultLogLevel, LogKeys: install.LogKeysKarpenter, ServiceAccount: ServiceAccount{Name: install.DefaultServiceAccount},
 		Controller: Controller{
 			Image:       Image{Repository: install.DefaultRegistry + "/" + install.DefaultRepository},
 			Resources:   Resources{Requests: resources.Requests, Limits: resources.Limits},
@@ -114,6 +119,7 @@ func Default() Values {
 func choices() map[string][]string {
 	return map[string][]string{
 		"logLevel":                  install.LogLevels(),
+		"logKeys":                   install.LogKeys(),
 		"settings.preferencePolicy": install.PreferencePolicies(),
 		"settings.minValuesPolicy":  install.MinValuesPolicies(),
 		"imagePullPolicy":           install.PullPolicies(),

@@ -26,8 +26,13 @@ settings:
   minValuesPolicy: BestEffort
   nodeCost: "0.02"
   pauseDisruption: true
+  reservedENIs: 1
+  vmMemoryOverheadPercent: "0.05"
+  clusterCABundle: aGVsbG8=
+  isolatedVPC: true
   schedulerConfig: "podTopologySpread: {}"
 logLevel: debug
+logKeys: hclog
 serviceAccount: {name: launcher, roleARN: "arn:aws:iam::123456789012:role/launcher"}
 controller:
   image: {repository: mirror.example.com/k, tag: 1.0.0, digest: "sha256:` + digits + `"}
@@ -135,6 +140,9 @@ func TestRead_NamesTheFieldAndTheNearestOne(t *testing.T) {
 		"tolerations: [{key: a}, {keys: b}]":                "tolerations[1].keys: no such field: did you mean tolerations[].key?",
 		"replicas: two":                                     `replicas: "two": must be a whole number`,
 		"replicas: 0":                                       "replicas: 0: must be 1 or more",
+		"settings: {reservedENIs: -1}":                      "settings.reservedENIs: -1: must be 0 or more",
+		"settings: {vmMemoryOverheadPercent: 0.1}":          "settings.vmMemoryOverheadPercent: 0.1: must be text: put it in quotes",
+		"logKeys: zap":                                      `logKeys: "zap": must be one of karpenter, hclog`,
 		"replicas: null":                                    "replicas: is null: leave it out, or give a value",
 		"nodeSelector: {a: null}":                           "nodeSelector.a: is null, and there is no default that null could take away: remove it",
 		"controller: {resources: {limits: {cpu: null}}}":    "controller.resources.limits.cpu: is null, and there is no default",
@@ -170,6 +178,9 @@ func TestObjects_BadValueIsNamedByItsField(t *testing.T) {
 		"settings: {clusterEndpoint: x}":                                          `settings.clusterEndpoint: cluster endpoint "x": must be an https URL`,
 		"settings: {interruptionQueue: a/b}":                                      `settings.interruptionQueue: queue name "a/b"`,
 		"settings: {nodeCost: x}":                                                 `settings.nodeCost: node cost "x"`,
+		"settings: {reservedENIs: 101}":                                           "settings.reservedENIs: reserved network interfaces 101: must be from 0 to 100",
+		"settings: {vmMemoryOverheadPercent: \"7.5\"}":                            `settings.vmMemoryOverheadPercent: VM memory overhead "7.5": must be the part`,
+		"settings: {clusterCABundle: x}":                                          "settings.clusterCABundle: is not in base64: give certificates",
 		"serviceAccount: {name: A B}":                                             `serviceAccount.name: "A B": a lowercase`,
 		"serviceAccount: {roleARN: x}":                                            `serviceAccount.roleARN: role ARN "x": must be arn:`,
 		"controller: {image: {repository: busybox}}":                              `controller.image.repository: registry "busybox": must be a host`,

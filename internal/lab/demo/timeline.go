@@ -1,10 +1,8 @@
 package demo
 
 import (
-	"bufio"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -17,6 +15,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog/embedded"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ec2sim"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/daemonlog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -104,8 +103,8 @@ const (
 
 // decision is a line of the daemon's log about something it decided.
 type decision struct {
-	Time      time.Time `json:"@timestamp"`
-	Message   string    `json:"@message"`
+	Time      time.Time `json:"time"`
+	Message   string    `json:"message"`
 	NodeClaim string    `json:"nodeclaim"`
 	Node      string    `json:"node"`
 	Pods      int       `json:"pods"`
@@ -152,19 +151,16 @@ func (x decision) text() string {
 func (d *demo) decisions() []decision {
 	var out []decision
 	for _, name := range d.daemonLogs() {
-		file, err := os.Open(name)
+		text, err := os.ReadFile(name) //nolint:gosec // the laboratory's own file
 		if err != nil {
 			continue // its pod went
 		}
-		lines := bufio.NewScanner(file)
-		lines.Buffer(nil, 1<<20)
-		for lines.Scan() {
+		for entry := range daemonlog.Entries(text) {
 			var x decision
-			if json.Unmarshal(lines.Bytes(), &x) == nil && (x.text() != "" || x.Message == costMessage) {
+			if entry.Fields(&x) == nil && (x.text() != "" || x.Message == costMessage) {
 				out = append(out, x)
 			}
 		}
-		_ = file.Close() // only read
 	}
 	slices.SortStableFunc(out, func(a, b decision) int { return a.Time.Compare(b.Time) })
 	return out

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ec2sim"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/daemonlog"
 )
 
 const instanceType = corev1.LabelInstanceTypeStable
@@ -115,13 +115,12 @@ func (d *daemonLab) reportLatency(t *testing.T, p pool) {
 		received[i.Tags[awsspec.TagNodeClaim]] = i.LaunchTime
 	}
 	var waits []time.Duration
-	for line := range strings.Lines(d.logs()) {
+	for entry := range daemonlog.Entries([]byte(d.logs())) {
 		var said struct {
-			Message   string  `json:"@message"`
 			NodeClaim string  `json:"nodeclaim"`
 			Seen      []int64 `json:"seen_unix_nano"`
 		}
-		if json.Unmarshal([]byte(line), &said) != nil || said.Message != "launch nodeclaim" {
+		if entry.Message != "launch nodeclaim" || entry.Fields(&said) != nil {
 			continue
 		}
 		at, ok := received[said.NodeClaim]

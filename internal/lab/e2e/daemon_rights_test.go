@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/daemonlog"
 )
 
 // podsAreNominatedOnceThatIsAllowed deploys the daemon with a ClusterRole that does not let it
@@ -96,12 +96,11 @@ func (d *daemonLab) saysOfNominations(t *testing.T, text, metric string) {
 func (d *daemonLab) nominated(t *testing.T) int {
 	t.Helper()
 	sum := 0
-	for line := range strings.Lines(d.logs()) {
+	for entry := range daemonlog.Entries([]byte(d.logs())) {
 		var said struct {
-			Message   string `json:"@message"`
-			Nominated int    `json:"nominated"`
+			Nominated int `json:"nominated"`
 		}
-		if json.Unmarshal([]byte(line), &said) == nil && said.Message == "release node" {
+		if entry.Message == "release node" && entry.Fields(&said) == nil {
 			sum += said.Nominated
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/daemonlog"
 )
 
 // startNamesWhatIsMissing deploys daemons that cannot work. Each says why in one line, ends, and
@@ -108,10 +109,15 @@ func (d *daemonLab) hasFailed(t *testing.T, namespace string, wants []string) er
 	if last := status.LastTerminationState.Terminated; last == nil || last.ExitCode != 1 {
 		return fmt.Errorf("it has not ended with code 1: %+v; it wrote:\n%s", status, raw)
 	}
-	lives := strings.Split(string(raw), "\n"+`{"@level":"info","@message":"start"`)
 	var said []string
-	for line := range strings.Lines(lives[0]) {
-		if text, ok := strings.CutPrefix(line, "karpenterd: "); ok || !strings.HasPrefix(line, "{") {
+	lives := 0
+	for line := range strings.Lines(string(raw)) {
+		for entry := range daemonlog.Entries([]byte(line)) {
+			if entry.Message == "start" {
+				lives++
+			}
+		}
+		if text, ok := strings.CutPrefix(line, "karpenterd: "); lives < 2 && (ok || !strings.HasPrefix(line, "{")) {
 			said = append(said, text)
 		}
 	}

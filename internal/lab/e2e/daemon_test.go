@@ -106,7 +106,7 @@ func (d *daemonLab) ownIdentities(t *testing.T, before map[string]int, since tim
 	role := "arn:aws:sts::" + lab.Account + ":assumed-role/"
 	owner := map[string]string{
 		"CreateFleet": role + "controller/", "TerminateInstances": role + "controller/", "CreateLaunchTemplate": role + "controller/",
-		"ReceiveMessage": role + "controller/", "GetInstanceProfile": role + "controller/",
+		"ReceiveMessage": role + "controller/",
 	}
 	seen := map[string]int{}
 	for _, c := range d.Cloud.Calls() {

@@ -1,7 +1,6 @@
 package size
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/daemonlog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/deploy"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/proc"
 )
@@ -255,13 +255,9 @@ func (r *run) elected() (time.Time, error) {
 	if err != nil {
 		return time.Time{}, fmt.Errorf("daemon's log read: %w", err)
 	}
-	for line := range bytes.Lines(text) {
-		var entry struct {
-			Message string    `json:"@message"`
-			At      time.Time `json:"@timestamp"`
-		}
-		if json.Unmarshal(line, &entry) == nil && entry.Message == "elected" {
-			return entry.At, nil
+	for entry := range daemonlog.Entries(text) {
+		if entry.Message == "elected" {
+			return entry.Time, nil
 		}
 	}
 	return time.Time{}, errors.New("daemon's log read: it does not say that the daemon was elected")

@@ -185,7 +185,9 @@ func fragments() []string {
 	term := `{topologyKey: zone, labelSelector: {matchLabels: {a: b}, matchExpressions: [{key: c, operator: In, values: [d]}]}, namespaces: [x]}`
 	return []string{
 		"settings: {clusterEndpoint: https://10.0.0.1}", "settings: {interruptionQueue: events}", "settings: {preferencePolicy: Ignore}", "settings: {minValuesPolicy: BestEffort}",
-		`settings: {nodeCost: "0.02"}`, "settings: {pauseDisruption: true}", "settings: {useFIPSEndpoint: true}", "settings: {useDualStackEndpoint: true}", "settings: {useFIPSEndpoint: false, useDualStackEndpoint: true}", "settings: {schedulerConfig: \"podTopologySpread:\\n  defaultConstraints: []\\n\"}", "logLevel: trace",
+		`settings: {nodeCost: "0.02"}`, "settings: {pauseDisruption: true}", "settings: {reservedENIs: 1}", `settings: {vmMemoryOverheadPercent: "0"}`, "settings: {isolatedVPC: true}",
+		"settings: {useFIPSEndpoint: true}", "settings: {useDualStackEndpoint: true}", "settings: {useFIPSEndpoint: false, useDualStackEndpoint: true}",
+		"settings: {clusterCABundle: " + authority + "}", "logKeys: hclog", "settings: {schedulerConfig: \"podTopologySpread:\\n  defaultConstraints: []\\n\"}", "logLevel: trace",
 		"serviceAccount: {name: launcher}", "serviceAccount: {roleARN: \"arn:aws:iam::123456789012:role/a\"}",
 		"serviceAccount: {roleARN: \"arn:aws:iam::123456789012:role/a\"}\nadditionalAnnotations: {b: \"<&>\", z: \"é\"}",
 		"controller: {image: {repository: mirror.example.com:5000/a/b}}", "controller: {image: {digest: \"" + digest + "\"}}",
@@ -246,7 +248,7 @@ func TestChart_RefusesWhatTheManifestsRefuse(t *testing.T) {
 		"setings: {}": "setings", "settings: {clustername: a}": "clustername", "controller: {env: []}": "env", "affinity: {nodeAfinity: {}}": "nodeAfinity",
 		"tolerations: [{keys: a}]": "keys", "imagePullSecrets: [a]": "imagePullSecrets", "logLevel: loud": "logLevel", "replicas: 0": "replicas", "replicas: two": "replicas", "replicas: null": "replicas",
 		"settings: null": "settings", "nodeSelector: {a: null}": "nodeSelector", "controller: {resources: {limits: {cpu: null}}}": "limits", "affinity: {nodeAffinity: null}": "nodeAffinity",
-		"tolerations: [{key: null}]": "key", "controller: {image: null}": "image", "settings: {nodeCost: 0.1}": "nodeCost", "podLabels: {a: true}": "podLabels", "controller: {metrics: {port: 80}}": "port",
+		"tolerations: [{key: null}]": "key", "controller: {image: null}": "image", "settings: {nodeCost: 0.1}": "nodeCost", "settings: {reservedENIs: -1}": "reservedENIs", "logKeys: zap": "logKeys", "podLabels: {a: true}": "podLabels", "controller: {metrics: {port: 80}}": "port",
 		"podDisruptionBudget: {maxUnavailable: 0}": "maxUnavailable", `podDisruptionBudget: {minAvailable: "1"}`: "minAvailable", "podDisruptionBudget: {maxUnavailable: 1, minAvailable: 1}": "podDisruptionBudget",
 		"definitions: {enabled: 1}": "enabled", "settings: {clusterName: \"\"}": "settings.clusterName", "settings: {region: \"\"}": "settings.region", "controller: {image: {tag: \"\"}}": "controller.image",
 	} {

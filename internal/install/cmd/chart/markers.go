@@ -20,6 +20,9 @@ const (
 	role                                         = "arn:aws:iam::000000000000:role/chart"
 	key                                          = "chart.example/" // and the name of the value, in maps
 	replicas, metricsPort, healthPort            = 10100, 10101, 10102
+	reserved, overhead, keys                     = 99, "0.314159", install.LogKeysHCLog
+	// authority is a certificate, whose key nobody has: package install reads what it is given.
+	authority = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUJjVENDQVJlZ0F3SUJBZ0lVVW44cDZQV2RxS1RJcVhtS0ZrNittTlhGSmZFd0NnWUlLb1pJemowRUF3SXcKRFRFTE1Ba0dBMVVFQXd3Q1kyRXdJQmNOTWpZeE1USTNNakl5TURRNVdoZ1BNakV5TmpFeE1ETXlNakl3TkRsYQpNQTB4Q3pBSkJnTlZCQU1NQW1OaE1Ga3dFd1lIS29aSXpqMENBUVlJS29aSXpqMERBUWNEUWdBRW9mS1lxK1JtCjdvbHA2SjVkYW5qRlRSa09xSmt4ODNpRzNPQ2ZPOEFNU2dCd0xaN1prZis0R3huK1ZtUjFPQXZ0V2dYSmlWU2wKMmxqQjJLTUlLOEpEMDZOVE1GRXdIUVlEVlIwT0JCWUVGUENSNXN4QTNmWEg0WXdZTmE3QTliV0plT0QxTUI4RwpBMVVkSXdRWU1CYUFGUENSNXN4QTNmWEg0WXdZTmE3QTliV0plT0QxTUE4R0ExVWRFd0VCL3dRRk1BTUJBZjh3CkNnWUlLb1pJemowRUF3SURTQUF3UlFJaEFNV3lPOTVqeHpNNDV3eGxOWDQyb2lwQmRmVy9vbklGZmVZblRoa1oKZTIyNEFpQmVQRCtQMzlXNGVpRUkzd0ZOczQ3Wnk4T0FjcW5KSTBsaThqYmNOZVNSZmc9PQotLS0tLUVORCBDRVJUSUZJQ0FURS0tLS0tCg=="
 )
 
 // minimal are options with what has no default.
@@ -34,6 +37,7 @@ func marked() install.Options {
 	o.Replicas, o.RoleARN, o.ClusterEndpoint, o.QueueName, o.SchedulerConfig = replicas, role, endpoint, queue, scheduler
 	o.LogLevel, o.PreferencePolicy, o.MinValuesPolicy, o.NodeCost, o.PauseDisruption = level, preference, minValues, cost, true
 	o.FIPS, o.DualStack = true, true // they stand in environment
+	o.ReservedENIs, o.MemoryOverhead, o.ClusterCA, o.IsolatedVPC, o.LogKeys = reserved, overhead, authority, true, keys
 	o.Labels, o.Annotations = map[string]string{key + "additionalLabels": "x"}, map[string]string{key + "additionalAnnotations": "x"}
 	o.Pods = install.Pods{
 		Tolerations: []corev1.Toleration{{Key: key + "tolerations", Operator: corev1.TolerationOpExists}}, NodeSelector: map[string]string{key + "nodeSelector": "x"},
@@ -53,8 +57,17 @@ func expressions() map[string]string {
 		cluster: required("settings.clusterName", "prod"), region: required("settings.region", "us-west-2"),
 		endpoint: ".Values.settings.clusterEndpoint", queue: ".Values.settings.interruptionQueue", scheduler: ".Values.settings.schedulerConfig",
 		cost: ".Values.settings.nodeCost", level: ".Values.logLevel", preference: ".Values.settings.preferencePolicy", minValues: ".Values.settings.minValuesPolicy",
-		pull: ".Values.imagePullPolicy", "true": ".Values.settings.pauseDisruption",
+		pull: ".Values.imagePullPolicy", overhead: ".Values.settings.vmMemoryOverheadPercent", authority: ".Values.settings.clusterCABundle", keys: ".Values.logKeys",
 		fmt.Sprint(replicas): ".Values.replicas", fmt.Sprint(metricsPort): ".Values.controller.metrics.port", fmt.Sprint(healthPort): ".Values.controller.healthProbe.port",
+	}
+}
+
+// variables has what stands for the value of environment variables whose value is no marker: it
+// occurs elsewhere, too.
+func variables() map[string]string {
+	return map[string]string{
+		install.EnvPauseDisruption: ".Values.settings.pauseDisruption", install.EnvIsolatedVPC: ".Values.settings.isolatedVPC",
+		install.EnvReservedENIs: ".Values.settings.reservedENIs",
 	}
 }
 

@@ -45,7 +45,7 @@ type generator struct {
 // unused returns an error if a marker or a place was never found: the table is wrong, or install leaves an
 // option out.
 func (g *generator) unused() error {
-	for _, want := range slices.Concat(slices.Sorted(maps.Keys(g.expressions)), slices.Sorted(maps.Keys(g.places)), merged()) {
+	for _, want := range slices.Concat(slices.Sorted(maps.Keys(g.expressions)), slices.Sorted(maps.Keys(g.places)), slices.Sorted(maps.Keys(variables())), merged()) {
 		if !g.used[want] {
 			return fmt.Errorf("no object has %q", want)
 		}
@@ -159,6 +159,10 @@ func (g *generator) list(path string, items []any) (any, error) {
 		child, err := g.node(path+"[]", item)
 		if err != nil {
 			return nil, err
+		}
+		if fields, _ := child.(map[string]any); strings.HasSuffix(path, ".env") && variables()[variable] != "" {
+			g.use(variable)
+			fields["value"] = scalar{variables()[variable]}
 		}
 		if strings.HasSuffix(path, ".env") && !g.always[variable] {
 			fields, _ := child.(map[string]any)

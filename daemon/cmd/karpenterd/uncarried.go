@@ -1,0 +1,142 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/remark"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/legacy"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
+)
+
+// uncarriedEvery is how often the daemon asks whether the cluster has a kind by now that it does
+// not carry out: two small answers for each kind.
+const uncarriedEvery = 5 * time.Minute
+
+// uncarried knows the objects in the cluster that Karpenter carries out and the daemon does not.
+// Kinds that the cluster does not have are not watched, and those that the daemon may not list
+// stay unknown: nothing depends on them.
+type uncarried struct {
+	clients *kube.Clients
+	logger  hclog.Logger
+
+	watched map[string]bool // by kind; one goroutine uses it
+	refused map[string]bool // kinds of which the log has said that they may not be listed
+
+	mu      sync.Mutex
+	objects map[types.UID]remark.Other
+}
+
+func newUncarried(clients *kube.Clients, logger hclog.Logger) *uncarried {
+	return &uncarried{clients: clients, logger: logger, watched: map[string]bool{}, refused: map[string]bool{}, objects: map[types.UID]remark.Other{}}
+}
+
+// Look begins to watch the kinds that the cluster has by now, until the context ends.
+func (u *uncarried) Look(ctx context.Context, _ time.Time) error {
+	var faults []error
+	for _, kind := range legacy.UncarriedKinds() {
+		if !u.watched[kind.Kind] {
+			faults = append(faults, u.look(ctx, kind))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func (u *uncarried) look(ctx context.Context, kind legacy.Uncarried) error {
+	resource, served, err := u.find(ctx, kind)
+	if err != nil || !served {
+		return err
+	}
+	of := watching(kind.Resource+"."+kind.Group, u.clients.Any.Resource(resource), &unstructured.Unstructured{})
+	switch err := of.list(ctx, metav1.ListOptions{Limit: 1}); {
+	case apierrors.IsNotFound(err): // the definition went meanwhile
+		return nil
+	case apierrors.IsForbidden(err):
+		if !u.refused[kind.Kind] {
+			u.refused[kind.Kind] = true
+			u.logger.Warn("objects of a kind that the daemon does not carry out may be there, and none of them is told so: allow the daemon's service account to list and watch them", "of", of.what, "error", err)
+		}
+		return nil
+	case err != nil:
+		return fmt.Errorf("%s list: %w", of.what, err)
+	}
+	remarked := translate.Remark{Reason: translate.RemarkNotCarriedOut, Text: kind.Text()}
+	_, err = of.start(ctx, withMetadataAlone, func(o metav1.Object) {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.objects[o.GetUID()] = remark.Other{
+			Object: corev1.ObjectReference{APIVersion: resource.GroupVersion().String(), Kind: kind.Kind, Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID()},
+			Remark: remarked,
+		}
+	}, func(o metav1.Object) {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		delete(u.objects, o.GetUID())
+	})
+	u.watched[kind.Kind] = err == nil
+	return err
+}
+
+// find says whether the cluster has the kind, and in which version.
+func (u *uncarried) find(ctx context.Context, kind legacy.Uncarried) (schema.GroupVersionResource, bool, error) {
+	discovery := u.clients.Core.Discovery()
+	var group metav1.APIGroup
+	err := discovery.RESTClient().Get().AbsPath("/apis/" + kind.Group).Do(ctx).Into(&group)
+	if apierrors.IsNotFound(err) {
+		return schema.GroupVersionResource{}, false, nil
+	}
+	if err != nil {
+		return schema.GroupVersionResource{}, false, fmt.Errorf("api %s discover: %w", kind.Group, err)
+	}
+	for _, version := range group.Versions {
+		found, err := discovery.ServerResourcesForGroupVersion(version.GroupVersion)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return schema.GroupVersionResource{}, false, fmt.Errorf("api %s discover: %w", version.GroupVersion, err)
+		}
+		if slices.ContainsFunc(found.APIResources, func(r metav1.APIResource) bool { return r.Name == kind.Resource }) {
+			return schema.GroupVersionResource{Group: kind.Group, Version: version.Version, Resource: kind.Resource}, true, nil
+		}
+	}
+	return schema.GroupVersionResource{}, false, nil
+}
+
+// withMetadataAlone drops the rest of an object, which nothing reads.
+func withMetadataAlone(o metav1.Object) {
+	withoutManagedFields(o)
+	if object, ok := o.(*unstructured.Unstructured); ok {
+		delete(object.Object, "spec")
+		delete(object.Object, "status")
+	}
+}
+
+// All lists the objects, sorted.
+func (u *uncarried) All() []remark.Other {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	out := make([]remark.Other, 0, len(u.objects))
+	for _, o := range u.objects {
+		out = append(out, o)
+	}
+	slices.SortFunc(out, func(a, b remark.Other) int {
+		return cmp.Or(strings.Compare(a.Object.Kind, b.Object.Kind), strings.Compare(a.Object.Namespace, b.Object.Namespace), strings.Compare(a.Object.Name, b.Object.Name), strings.Compare(string(a.Object.UID), string(b.Object.UID)))
+	})
+	return out
+}
