@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -33,7 +34,7 @@ func (o *outcomes) add(pool string, x outcome) {
 	if o.last == nil {
 		o.last = map[string][]outcome{}
 	}
-	list := append(o.last[pool], x)
+	list := slices.Concat(o.last[pool], []outcome{x})
 	o.last[pool] = list[max(0, len(list)-outcomesKept):]
 }
 
