@@ -296,10 +296,10 @@ func TestMakeOrder_LaunchesWithTheTenancyOfTheClaim(t *testing.T) {
 		"dedicated": {[]string{label.Dedicated}, label.Dedicated, label.Dedicated}, "written by hand": {[]string{label.Dedicated}, "", label.Dedicated},
 	} {
 		o, err := make(c.requirement, c.label)
-		if err != nil || o.tenancy != c.want || o.template.Dedicated != (c.want == label.Dedicated) || (o.template.Name() == usual.template.Name()) != (c.want == label.SharedTenancy) {
-			t.Errorf("%s: tenancy %q, template %+v, %v; want %s", name, o.tenancy, o.template, err, c.want)
+		if err != nil || o.tenancy != c.want || o.template().Dedicated != (c.want == label.Dedicated) || (o.template().Name() == usual.template().Name()) != (c.want == label.SharedTenancy) {
+			t.Errorf("%s: tenancy %q, template %+v, %v; want %s", name, o.tenancy, o.template(), err, c.want)
 		}
-		if strings.Contains(o.template.UserData, label.Tenancy) {
+		if strings.Contains(o.template().UserData, label.Tenancy) {
 			t.Errorf("%s: the user data has the tenancy", name)
 		}
 	}
