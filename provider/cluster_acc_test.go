@@ -106,6 +106,15 @@ func (l *theLab) get(group, kind, namespace, name string) (*unstructured.Unstruc
 	return l.kube.Get(context.Background(), kube.Ref{GroupVersionKind: schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}, Namespace: namespace, Name: name})
 }
 
+// daemonMachinesHCL has what the daemon is told of all instances, otherwise than by default.
+const daemonMachinesHCL = `
+  reserved_enis              = 1
+  vm_memory_overhead_percent = 0.05
+  cluster_ca_bundle          = "` + authority + `"
+  isolated_vpc               = true
+  log_keys                   = "hclog"
+`
+
 func TestAccDaemon(t *testing.T) {
 	for _, cli := range clis(t) {
 		t.Run(cli.name, func(t *testing.T) {
@@ -134,7 +143,7 @@ func TestAccDaemon(t *testing.T) {
 					}),
 					Config: configure(""), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate),
 				},
-				resource.TestStep{Config: configure(daemonPodsHCL + "  log_level = \"debug\"\n  preference_policy = \"Ignore\"\n  min_values_policy = \"BestEffort\"\n  node_cost = 0.01\n  scheduler_config = \"podTopologySpread: {}\"\n  labels = { team = \"platform\" }"), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate)},
+				resource.TestStep{Config: configure(daemonPodsHCL + "  log_level = \"debug\"\n  preference_policy = \"Ignore\"\n  min_values_policy = \"BestEffort\"\n  node_cost = 0.01\n  scheduler_config = \"podTopologySpread: {}\"\n  labels = { team = \"platform\" }\n" + daemonMachinesHCL), ConfigPlanChecks: planned(address, plancheck.ResourceActionUpdate)},
 				resource.TestStep{ResourceName: address, ImportState: true, ImportStateId: "karpenter", ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "id"},
 				resource.TestStep{ // an object that only the daemon can finish keeps the daemon
 					PreConfig: meddle(t, l.strayClass),
