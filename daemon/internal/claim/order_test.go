@@ -273,7 +273,7 @@ func TestBoughtAs_AReservationCountsBeforeEC2ShowsIt(t *testing.T) {
 // Only a template of dedicated hardware has another name, and no label of it gets into user
 // data, where it would turn a retry into another request.
 func TestMakeOrder_LaunchesWithTheTenancyOfTheClaim(t *testing.T) {
-	make := func(requirement []string, labelled string) (order, error) {
+	ordered := func(requirement []string, labelled string) (order, error) {
 		claim := nodeClaim(label.OnDemand)
 		if requirement != nil {
 			claim.Spec.Requirements = append(claim.Spec.Requirements, v1.Requirement{Key: label.Tenancy, Operator: corev1.NodeSelectorOpIn, Values: requirement})
@@ -283,7 +283,7 @@ func TestMakeOrder_LaunchesWithTheTenancyOfTheClaim(t *testing.T) {
 		}
 		return makeOrder(claim, class(), instanceTypes(), facts)
 	}
-	usual, err := make(nil, "")
+	usual, err := ordered(nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +295,7 @@ func TestMakeOrder_LaunchesWithTheTenancyOfTheClaim(t *testing.T) {
 		"label of the pool": {nil, label.SharedTenancy, label.SharedTenancy}, "both admitted": {[]string{label.Dedicated, label.SharedTenancy}, "", label.SharedTenancy},
 		"dedicated": {[]string{label.Dedicated}, label.Dedicated, label.Dedicated}, "written by hand": {[]string{label.Dedicated}, "", label.Dedicated},
 	} {
-		o, err := make(c.requirement, c.label)
+		o, err := ordered(c.requirement, c.label)
 		if err != nil || o.tenancy != c.want || o.template().Dedicated != (c.want == label.Dedicated) || (o.template().Name() == usual.template().Name()) != (c.want == label.SharedTenancy) {
 			t.Errorf("%s: tenancy %q, template %+v, %v; want %s", name, o.tenancy, o.template(), err, c.want)
 		}
@@ -303,7 +303,7 @@ func TestMakeOrder_LaunchesWithTheTenancyOfTheClaim(t *testing.T) {
 			t.Errorf("%s: the user data has the tenancy", name)
 		}
 	}
-	if _, err := make([]string{"host"}, ""); err == nil || !strings.Contains(err.Error(), "dedicated hosts are not supported") {
+	if _, err := ordered([]string{"host"}, ""); err == nil || !strings.Contains(err.Error(), "dedicated hosts are not supported") {
 		t.Errorf("host: %v", err)
 	}
 }
