@@ -27,6 +27,7 @@ const (
 type Override struct {
 	InstanceType, Zone, SubnetID, ImageID string
 	Priority                              float64 // lower is better; by convention the price in dollars per hour
+	LaunchTemplate                        string  `json:",omitempty"` // name; empty for that of the request
 }
 
 // LaunchRequest asks for one instance.
@@ -123,20 +124,11 @@ func (c *Clients) Launch(ctx context.Context, r LaunchRequest) (Launched, error)
 }
 
 func fleetInput(r LaunchRequest) *ec2.CreateFleetInput {
-	config := ec2types.FleetLaunchTemplateConfigRequest{
-		LaunchTemplateSpecification: &ec2types.FleetLaunchTemplateSpecificationRequest{LaunchTemplateName: &r.LaunchTemplate, Version: awssdk.String("$Latest")},
-	}
-	for _, o := range r.Overrides {
-		config.Overrides = append(config.Overrides, ec2types.FleetLaunchTemplateOverridesRequest{
-			InstanceType: ec2types.InstanceType(o.InstanceType), AvailabilityZone: optional(o.Zone), SubnetId: optional(o.SubnetID),
-			ImageId: optional(o.ImageID), Priority: awssdk.Float64(o.Priority),
-		})
-	}
 	in := &ec2.CreateFleetInput{
 		Type:                        ec2types.FleetTypeInstant,
 		ClientToken:                 &r.ClientToken,
 		Context:                     optional(r.Context),
-		LaunchTemplateConfigs:       []ec2types.FleetLaunchTemplateConfigRequest{config},
+		LaunchTemplateConfigs:       launchTemplates(r),
 		TargetCapacitySpecification: &ec2types.TargetCapacitySpecificationRequest{TotalTargetCapacity: awssdk.Int32(1)},
 		TagSpecifications: []ec2types.TagSpecification{
 			tagsFor(ec2types.ResourceTypeFleet, r.Tags), tagsFor(ec2types.ResourceTypeInstance, r.Tags), tagsFor(ec2types.ResourceTypeVolume, r.Tags),
@@ -150,6 +142,26 @@ func fleetInput(r LaunchRequest) *ec2.CreateFleetInput {
 		in.OnDemandOptions = &ec2types.OnDemandOptionsRequest{AllocationStrategy: ec2types.FleetOnDemandAllocationStrategyLowestPrice}
 	}
 	return in
+}
+
+// launchTemplates are those of the request, each with its overrides, in their order.
+func launchTemplates(r LaunchRequest) (out []ec2types.FleetLaunchTemplateConfigRequest) {
+	at := map[string]int{}
+	for _, o := range r.Overrides {
+		name := cmp.Or(o.LaunchTemplate, r.LaunchTemplate)
+		i, there := at[name]
+		if !there {
+			i, at[name] = len(out), len(out)
+			out = append(out, ec2types.FleetLaunchTemplateConfigRequest{
+				LaunchTemplateSpecification: &ec2types.FleetLaunchTemplateSpecificationRequest{LaunchTemplateName: &name, Version: awssdk.String("$Latest")},
+			})
+		}
+		out[i].Overrides = append(out[i].Overrides, ec2types.FleetLaunchTemplateOverridesRequest{
+			InstanceType: ec2types.InstanceType(o.InstanceType), AvailabilityZone: optional(o.Zone), SubnetId: optional(o.SubnetID),
+			ImageId: optional(o.ImageID), Priority: awssdk.Float64(o.Priority),
+		})
+	}
+	return out
 }
 
 // launched reads the answer of CreateFleet. If it has an instance, the failures do not

@@ -68,4 +68,7 @@ type InstanceType struct {
 	Smaller     []Smaller  // where Allocatable is less than the catalogue says; see AsReported
 	EBSVolumes  int64      // that pods can have attached; 0 where that is not known
 	Offerings   []Offering // sorted by zone; reserved ones first
+	// Kubelet has the settings of the kubelet as JSON, where expressions of the node class
+	// make them others for each type; empty where there are none.
+	Kubelet string
 }

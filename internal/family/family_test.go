@@ -114,7 +114,7 @@ func TestUserData_ZeroPodsAreNoNumber(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n.Class.Spec.Kubelet = &awsv1.KubeletConfiguration{MaxPods: &zero, PodsPerCore: &zero}
+		n.Class.Spec.Kubelet = &awsv1.KubeletConfiguration{MaxPods: awsv1.Pods(0), PodsPerCore: &zero}
 		if got, err := f.UserData(n); err != nil || got != without {
 			t.Errorf("%s: %v\n%s", f.Name(), err, got)
 		}

@@ -1,6 +1,7 @@
 package family
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -9,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
@@ -33,6 +36,9 @@ type Node struct {
 	Labels map[string]string // labels of the domains kubernetes.io and k8s.io are left out
 	Taints []Taint           // the product's own are added
 	Class  *awsv1.EC2NodeClass
+	// Kubelet has the numbers of the instance type in place of the expressions of the class.
+	// Without it a maxPods that is an expression is left out.
+	Kubelet *awsv1.KubeletConfiguration
 }
 
 // Taint is a taint of a node; Value may be empty.
@@ -86,14 +92,19 @@ func (n Node) joinsDisks() bool { return n.Class.Spec.InstanceStorePolicy != nil
 // kubelet returns the settings of the kubelet; it may be empty. It leaves out numbers that
 // mean the same as none: the plan does not count them, either.
 func (n Node) kubelet() awsv1.KubeletConfiguration {
-	if n.Class.Spec.Kubelet == nil {
+	of := n.Kubelet
+	if of == nil {
+		of = n.Class.Spec.Kubelet
+	}
+	if of == nil {
 		return awsv1.KubeletConfiguration{}
 	}
-	k := *n.Class.Spec.Kubelet
-	for _, number := range []**int32{&k.MaxPods, &k.PodsPerCore} {
-		if *number != nil && **number == 0 {
-			*number = nil
-		}
+	k := *of
+	if k.MaxPods != nil && (k.MaxPods.Type != intstr.Int || k.MaxPods.IntVal == 0) {
+		k.MaxPods = nil
+	}
+	if k.PodsPerCore != nil && *k.PodsPerCore == 0 {
+		k.PodsPerCore = nil
 	}
 	return k
 }
@@ -105,8 +116,9 @@ func (n Node) settings() (map[string]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("user data encode: %w", err)
 	}
-	settings := map[string]any{}
-	if err := json.Unmarshal(raw, &settings); err != nil {
+	settings, decoder := map[string]any{}, json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber() // as they are written
+	if err := decoder.Decode(&settings); err != nil {
 		return nil, fmt.Errorf("user data encode: %w", err)
 	}
 	return settings, nil

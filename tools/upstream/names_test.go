@@ -25,6 +25,8 @@ func absent() map[string]string {
 		outOfScope = "the feature is not carried out; the condition Unsupported says so where a field asks for it"
 		atLaunch   = "launches are not tried in advance: a NodeClaim says what EC2 refused"
 		tagging    = "instances are tagged by the launch itself, so nothing has to be noted"
+		repair     = "the daemon repairs and reboots no node"
+		kubelet    = "a setting of the kubelet that is refused has the reason UnsupportedField, as any other field; the message says what is wrong"
 	)
 	return map[string]string{
 		"karpenter.k8s.aws/placement-group-id":                outOfScope,
@@ -35,7 +37,20 @@ func absent() map[string]string {
 		"PlacementGroupNotFound":                              outOfScope,
 		"karpenter.sh/requested-dra-drivers":                  outOfScope,
 		"DRADriverPoolsNotPublished":                          outOfScope,
-		"compatibility.karpenter.sh/provider":                 "Karpenter declares it and uses it nowhere",
+		"karpenter.k8s.aws/nvidia-consumable-capacity":        outOfScope,
+		"NVIDIAConsumableCapacityInvalid":                     outOfScope,
+		"DRADisabled":                                         outOfScope,
+		"karpenter.sh/do-not-repair":                          repair,
+		"karpenter.sh/reboot-pre-boot-id":                     repair,
+		"karpenter.sh/reboot-termination-grace-period":        repair,
+		"karpenter.sh/rebooting":                              repair,
+		"Rebooting":                                           repair,
+		"karpenter.sh/disruption-cost":                        "alpha in Karpenter; the daemon goes by the cost of nodes, and by what protects pods",
+		"InvalidKubeletConfiguration":                         kubelet,
+		"KubeletExpressionInvalid":                            kubelet,
+		"KubeletExpressionEvaluationFailed":                   kubelet,
+		"KubeletExpressionsDisabled":                          "expressions are evaluated in any case",
+		"UnsupportedKubeletConfiguration":                     kubelet,
 		"karpenter.k8s.aws/tagged":                            tagging,
 		"compatibility.karpenter.k8s.aws/cluster-name-tagged": tagging,
 		"CreateFleetAuthCheckFailed":                          atLaunch,

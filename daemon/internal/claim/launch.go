@@ -75,8 +75,12 @@ func (c *Controller) launch(ctx context.Context, claim *v1.NodeClaim) (time.Dura
 	if anew && c.endsUnlaunched(claim, order, last) {
 		return 0, c.deleteClaim(ctx, claim) // a new plan follows for its pods
 	}
-	if anew || last.frozen.Request.LaunchTemplate == order.request.LaunchTemplate {
-		if err := c.ensureTemplate(ctx, order.template); err != nil {
+	sent := order.request
+	if !anew {
+		sent = last.frozen.Request
+	}
+	for _, t := range order.templatesFor(sent) {
+		if err := c.ensureTemplate(ctx, t); err != nil {
 			return c.callFailed(ctx, claim, err)
 		}
 	}
@@ -123,7 +127,9 @@ func (c *Controller) call(ctx context.Context, claim *v1.NodeClaim, order order,
 		c.Recorder.LaunchFailed(claim, err)
 		return 0, c.deleteClaim(ctx, claim) // a new plan follows for its pods, without these offerings
 	case errors.Is(err, aws.ErrLaunchTemplateNotFound):
-		c.templates.Delete(order.template.Digest())
+		for _, t := range order.templatesFor(order.request) {
+			c.templates.Delete(t.Digest())
+		}
 	}
 	nothing := errors.Is(err, aws.ErrNothingLaunched)
 	if nothing && len(launched.Failed) > 0 {

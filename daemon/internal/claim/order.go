@@ -2,7 +2,6 @@ package claim
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
@@ -21,10 +20,12 @@ import (
 // order is what is asked of EC2 for one NodeClaim.
 type order struct {
 	template awsspec.LaunchTemplate
-	request  aws.LaunchRequest // without the token
-	every    []aws.Override    // all that the NodeClaim admits; the request has some of them
-	types    map[string]catalog.InstanceType
-	stamp    map[string]string // annotations that say which spec of the class this is, and with which instance profile
+	// templates are all that the overrides have, by name.
+	templates map[string]awsspec.LaunchTemplate
+	request   aws.LaunchRequest // without the token
+	every     []aws.Override    // all that the NodeClaim admits; the request has some of them
+	types     map[string]catalog.InstanceType
+	stamp     map[string]string // annotations that say which spec of the class this is, and with which instance profile
 	// allows says whether NodeClaim and class allow the override, whether EC2 has capacity for
 	// it now or not.
 	allows func(aws.Override) bool
@@ -53,8 +54,7 @@ func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.I
 	}
 	o := order{types: map[string]catalog.InstanceType{}, stamp: drift.ClassStamp(class)}
 	o.stamp[awsv1.AnnotationInstanceProfile] = class.Status.InstanceProfile
-	o.allows = func(x aws.Override) bool { return allows(translated, class, types, x) }
-	capacityType := first(translated, label.CapacityType, label.OnDemand)
+	capacityType := firstOf(translated, label.CapacityType, label.OnDemand)
 	reservation := ""
 	if capacityType == label.Reserved {
 		if reservation = translated.Reservation; reservation == "" {
@@ -81,7 +81,7 @@ func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.I
 	}
 	// Every override has its image. That of the template must not follow from prices, or
 	// each change of them made another template. So it is chosen among all types.
-	image := slices.MinFunc(o.request.Overrides, byPlace).ImageID
+	first := slices.MinFunc(o.request.Overrides, byPlace)
 	slices.SortFunc(o.request.Overrides, func(a, b aws.Override) int {
 		if a.Priority != b.Priority {
 			if a.Priority < b.Priority {
@@ -91,9 +91,10 @@ func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.I
 		}
 		return byPlace(a, b)
 	})
-	o.template, err = template(claim, class, facts, capacityType, owner, o.types)
-	o.template.ImageID, o.template.Reservation = image, reservation
-	o.request.LaunchTemplate = o.template.Name()
+	by := templatesOf(claim, class, facts, capacityType, owner, o.types)
+	by.base.ImageID, by.base.Reservation = first.ImageID, reservation
+	err = o.name(by, first)
+	o.allows = func(x aws.Override) bool { return allows(translated, class, types, x) && o.named(by, types, x) }
 	o.every, o.request.Overrides = o.request.Overrides, narrowed(claim, o.request.Overrides, o.types)
 	return o, err
 }
@@ -133,40 +134,11 @@ func allows(claim cluster.Claim, class *awsv1.EC2NodeClass, types []catalog.Inst
 	return ok && image == x.ImageID && slices.ContainsFunc(class.Status.Subnets, func(s awsv1.Subnet) bool { return s.ID == x.SubnetID && s.Zone == x.Zone })
 }
 
-func first(claim cluster.Claim, key, otherwise string) string {
+func firstOf(claim cluster.Claim, key, otherwise string) string {
 	if r, ok := claim.Requirements.Get(key); ok {
 		if values, listed := r.Values(); listed && len(values) > 0 {
 			return values[0]
 		}
 	}
 	return otherwise
-}
-
-func template(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, facts family.Cluster, capacityType string, owner awsspec.Owner,
-	types map[string]catalog.InstanceType,
-) (awsspec.LaunchTemplate, error) {
-	labels := map[string]string{}
-	maps.Copy(labels, claim.Labels)
-	// A launch writes the labels of its instance on the NodeClaim, and registration copies
-	// them to the Node. In the template they would turn a retry into another request.
-	for _, key := range []string{label.ZoneID, label.Reservation, label.ReservationType, label.ReservationInterruptible} {
-		delete(labels, key)
-	}
-	for _, t := range types {
-		for _, x := range t.Labels {
-			delete(labels, x.Key)
-		}
-	}
-	labels[v1.LabelCapacityType] = capacityType
-	node := family.Node{Cluster: facts, Labels: labels, Class: class}
-	for _, t := range slices.Concat(claim.Spec.Taints, claim.Spec.StartupTaints) {
-		node.Taints = append(node.Taints, family.Taint{Key: t.Key, Value: t.Value, Effect: string(t.Effect)})
-	}
-	userData, err := family.Of(class).UserData(node)
-	if err != nil {
-		return awsspec.LaunchTemplate{}, fmt.Errorf("ec2nodeclass %s: %w", class.Name, err)
-	}
-	t := family.LaunchTemplate(class, owner)
-	t.UserData, t.Spot = userData, capacityType == label.Spot
-	return t, nil
 }

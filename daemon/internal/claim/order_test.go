@@ -1,6 +1,8 @@
 package claim
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -114,10 +116,43 @@ func TestMakeOrder_EqualClaimsGiveEqualRequestsAndOthersOthers(t *testing.T) {
 		"kubelet's DNS": func(_ *v1.NodeClaim, k *awsv1.EC2NodeClass) {
 			k.Spec.Kubelet = &awsv1.KubeletConfiguration{ClusterDNS: []string{"169.254.20.10"}}
 		},
+		"a further setting of the kubelet": func(_ *v1.NodeClaim, k *awsv1.EC2NodeClass) {
+			k.Spec.Kubelet = &awsv1.KubeletConfiguration{Further: map[string]json.RawMessage{"imageMaximumGCAge": json.RawMessage(`"10m"`)}}
+		},
 		"zones": func(c *v1.NodeClaim, _ *awsv1.EC2NodeClass) { c.Spec.Requirements[2].Values = []string{"a"} },
 	} {
 		if asked(change) == same {
 			t.Errorf("%s: another request is the same", name)
+		}
+	}
+}
+
+// With expressions, the plan counts on other numbers for each instance type.
+func TestMakeOrder_EachInstanceTypeIsToldThePodsThatArePlanned(t *testing.T) {
+	k, types := class(), instanceTypes()
+	k.Spec.Kubelet = &awsv1.KubeletConfiguration{MaxPods: awsv1.PodExpression("vcpus * 10")}
+	types[0].Kubelet, types[1].Kubelet = `{"maxPods":17}`, `{"maxPods":8}`
+	o, err := makeOrder(nodeClaim(label.Spot), k, types, facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := o.templatesFor(o.request)
+	if len(sent) != 2 || o.template.Name() != o.request.LaunchTemplate {
+		t.Fatalf("%d launch templates, of the request %q", len(sent), o.request.LaunchTemplate)
+	}
+	for _, x := range o.request.Overrides {
+		name := cmp.Or(x.LaunchTemplate, o.request.LaunchTemplate)
+		i := slices.IndexFunc(sent, func(t awsspec.LaunchTemplate) bool { return t.Name() == name })
+		want := map[string]string{"c5.large": `"maxPods": 17`, "c6g.large": `"maxPods": 8`}[x.InstanceType]
+		if i < 0 || !strings.Contains(sent[i].UserData, want) {
+			t.Errorf("%s: launch template %q has no %s", x.InstanceType, name, want)
+		}
+		other := x
+		if other.LaunchTemplate = ""; x.LaunchTemplate == "" {
+			other.LaunchTemplate = "another"
+		}
+		if !o.allows(x) || o.allows(other) {
+			t.Errorf("%s: its launch template is allowed %v, another one %v", x.InstanceType, o.allows(x), o.allows(other))
 		}
 	}
 }

@@ -81,7 +81,11 @@ func decide(class *awsv1.EC2NodeClass, o observation, f facts, now time.Time) *a
 		return decideProfile(class, status, o.profile, o.profileErr, f)
 	})
 	set(awsv1.ConditionValidationSucceeded, nil, func() *verdict {
-		if v := validate(class, conditions, f); v != nil || !errors.Is(o.launchErr, aws.ErrProfileUnknown) {
+		v := validate(class, conditions, f)
+		if o.expressions != nil && (v == nil || v.status == metav1.ConditionUnknown) {
+			return failed(v1.ReasonUnsupportedField, "%v", o.expressions)
+		}
+		if v != nil || !errors.Is(o.launchErr, aws.ErrProfileUnknown) {
 			return v
 		}
 		return &verdict{

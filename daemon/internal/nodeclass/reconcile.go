@@ -81,6 +81,8 @@ type Config struct {
 	Counted func(asked time.Time, left map[string]int64)
 	// Catalogue says whether the daemon knows what AWS sells.
 	Catalogue func() market.State
+	// Expressions says which expression of the class has no result for an instance type.
+	Expressions func(*awsv1.EC2NodeClass) error
 }
 
 // Reconciler keeps the status of all EC2NodeClasses.
