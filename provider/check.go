@@ -32,7 +32,7 @@ func (d *definitions) of(kind string) (*definition.Definition, error) {
 	return d.compiled[kind].get(func() (*definition.Definition, error) {
 		for _, document := range append(v1.CRDs(), awsv1.CRDs()...) {
 			if strings.Contains(string(document), "\n    kind: "+kind+"\n") {
-				return definition.Parse(document)
+				return definition.Parse(document, awsv1.KubeletFields()...)
 			}
 		}
 		return nil, fmt.Errorf("kind %s has no definition", kind)

@@ -3,6 +3,7 @@ package provider_test
 import (
 	"maps"
 	"math/big"
+	"strconv"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -20,7 +21,15 @@ func (h *harness) value(typ tftypes.Type, v any) tftypes.Value {
 		return tftypes.NewValue(typ, tftypes.UnknownValue)
 	case tftypes.Value:
 		return v
+	}
+	if typ.Is(tftypes.DynamicPseudoType) {
+		typ = typeFor(v)
+	}
+	switch v := v.(type) {
 	case int:
+		if typ.Is(tftypes.String) {
+			return tftypes.NewValue(typ, strconv.Itoa(v)) // as Terraform converts it
+		}
 		return tftypes.NewValue(typ, big.NewFloat(float64(v)))
 	case string, bool:
 		return tftypes.NewValue(typ, v)
@@ -48,9 +57,40 @@ func (h *harness) value(typ tftypes.Type, v any) tftypes.Value {
 		return tftypes.NewValue(typ, h.values(typ.ElementType, v.(list)))
 	case tftypes.Set:
 		return tftypes.NewValue(typ, h.values(typ.ElementType, v.(list)))
+	case tftypes.Tuple:
+		elements := make([]tftypes.Value, len(typ.ElementTypes))
+		for i, of := range typ.ElementTypes {
+			elements[i] = h.value(of, v.(list)[i])
+		}
+		return tftypes.NewValue(typ, elements)
 	}
 	h.t.Fatalf("no value of %s from %T", typ, v)
 	return tftypes.Value{}
+}
+
+// typeFor is the type that a value has in a configuration, where the schema leaves it open.
+func typeFor(v any) tftypes.Type {
+	switch v := v.(type) {
+	case string:
+		return tftypes.String
+	case bool:
+		return tftypes.Bool
+	case int:
+		return tftypes.Number
+	case list:
+		of := tftypes.Tuple{}
+		for _, element := range v {
+			of.ElementTypes = append(of.ElementTypes, typeFor(element))
+		}
+		return of
+	case object:
+		of := tftypes.Object{AttributeTypes: map[string]tftypes.Type{}}
+		for name, element := range v {
+			of.AttributeTypes[name] = typeFor(element)
+		}
+		return of
+	}
+	return tftypes.DynamicPseudoType
 }
 
 func (h *harness) values(typ tftypes.Type, vs list) []tftypes.Value {

@@ -86,6 +86,10 @@ func TestAccNodeClass_KubeletSettingsComeAndGo(t *testing.T) {
 	update := planned(address, plancheck.ResourceActionUpdate)
 	soft := configure(`{ max_pods = 50, eviction_soft = { "memory.available" = "5%" }, eviction_soft_grace_period = { "memory.available" = "90s" } }`)
 	hasSoft := live(map[string]any{"maxPods": int64(50), "evictionSoft": map[string]any{"memory.available": "5%"}, "evictionSoftGracePeriod": map[string]any{"memory.available": "90s"}})
+	extra := configure(`{ max_pods = "min(50, max_pods)", extra = { imageMaximumGCAge = "10m", podPidsLimit = 1024, featureGates = { NodeSwap = true }, allowedUnsafeSysctls = ["net.core.somaxconn"] } }`)
+	hasExtra := live(map[string]any{
+		"maxPods": "min(50, max_pods)", "imageMaximumGCAge": "10m", "podPidsLimit": int64(1024), "featureGates": map[string]any{"NodeSwap": true}, "allowedUnsafeSysctls": []any{"net.core.somaxconn"},
+	})
 	run(t, func() error {
 		_, err := l.get("apiextensions.k8s.io", "CustomResourceDefinition", "", "nodepools.karpenter.sh")
 		return gone("definition", err, notInCluster)
@@ -111,6 +115,13 @@ func TestAccNodeClass_KubeletSettingsComeAndGo(t *testing.T) {
 		resource.TestStep{
 			Config: configure(`{ cpu_cfs_quota = false, system_reserved = {} }`), ConfigPlanChecks: update,
 			Check: live(map[string]any{"cpuCFSQuota": false}),
+		},
+		resource.TestStep{Config: extra, ConfigPlanChecks: update, Check: hasExtra},
+		resource.TestStep{ // one of another value, and one more
+			PreConfig: meddle(t, func() error {
+				return l.patch(nodeClasses, "", "default", `{"spec":{"kubelet":{"imageMaximumGCAge":"20m","serializeImagePulls":false}}}`)
+			}),
+			Config: extra, ConfigPlanChecks: update, Check: hasExtra,
 		},
 		resource.TestStep{Config: configure("null"), ConfigPlanChecks: update, Check: live(nil)},
 	)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	kuberesource "k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
@@ -22,10 +23,14 @@ func fieldsOf(at string, typ reflect.Type, out *[]string) {
 		fieldsOf(at, typ.Elem(), out)
 	case typ.Kind() == reflect.Slice:
 		fieldsOf(at+"[]", typ.Elem(), out)
-	case typ.Kind() == reflect.Struct && typ != reflect.TypeFor[kuberesource.Quantity]():
+	case typ.Kind() == reflect.Struct && typ != reflect.TypeFor[kuberesource.Quantity]() && typ != reflect.TypeFor[intstr.IntOrString]():
 		for field := range typ.Fields() {
 			name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 			inner := at
+			if name == "-" { // the fields of the kubelet that have no name here
+				*out = append(*out, at+".extra")
+				continue
+			}
 			if !strings.Contains(options, "inline") {
 				inner += "." + name
 			}

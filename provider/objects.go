@@ -70,13 +70,23 @@ func manifest(ref kube.Ref, spec any, own made) (*unstructured.Unstructured, err
 	return obj, nil
 }
 
-// specInto reads the object's spec into a Go value of the API's types.
+// specInto reads the object's spec into a Go value of the API's types. A field that somebody
+// has given a value of another type, as the definition of EC2NodeClass allows below kubelet,
+// is left out: then it is drift, and no reason to read nothing.
 func specInto(obj *unstructured.Unstructured, spec any) error {
 	fields, _, err := unstructured.NestedMap(obj.Object, "spec")
 	if err != nil {
 		return fmt.Errorf("%s read spec: %w", kube.RefOf(obj), err)
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, spec); err != nil {
+	if err = runtime.DefaultUnstructuredConverter.FromUnstructured(fields, spec); err == nil {
+		return nil
+	}
+	reflect.ValueOf(spec).Elem().SetZero() // it has parts of the first reading
+	data, fault := json.Marshal(fields)
+	if fault == nil {
+		fault = json.Unmarshal(kube.Fitting(data, spec), spec)
+	}
+	if fault != nil {
 		return fmt.Errorf("%s read spec: %w", kube.RefOf(obj), err)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 )
 
@@ -61,6 +62,41 @@ func TestAdopt_WhatObjectsWouldLoseIsNamed(t *testing.T) {
 	asMap(other.Object["spec"])["scope"] = "Namespaced"
 	if err := adoptable(wanted, other, kube.ErrExists); !errors.Is(err, kube.ErrExists) || !strings.Contains(err.Error(), "spec.scope") {
 		t.Errorf("a definition of another kind: %v", err)
+	}
+}
+
+// What Karpenter 1.15 has changed in its definitions since 1.14.
+func TestAdopt_DefinitionsOfKarpenter115LoseNothing(t *testing.T) {
+	spec := []string{"schema", "openAPIV3Schema", "properties", "spec", "properties"}
+	changes := map[string]map[string]any{
+		"ec2nodeclasses.karpenter.k8s.aws": {
+			"kubelet":        map[string]any{"type": "object", preserves: true, "additionalProperties": map[string]any{preserves: true}},
+			"enclaveOptions": map[string]any{"type": "object", "required": []any{"enabled"}, "properties": map[string]any{"enabled": map[string]any{"type": "boolean"}}},
+		},
+		"nodepools.karpenter.sh": {"disruption": map[string]any{"properties": map[string]any{"budgets": map[string]any{"items": map[string]any{"properties": map[string]any{
+			"reasons": map[string]any{"items": map[string]any{"enum": []any{"Underutilized", "Empty", "Drifted", "Unhealthy"}}},
+		}}}}}},
+	}
+	definitions, err := install.CRDs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := 0
+	for _, wanted := range definitions {
+		live := wanted.DeepCopy()
+		version := asMap(asList(asMap(live.Object["spec"])["versions"])[0])
+		for name, schema := range changes[wanted.GetName()] {
+			if err := unstructured.SetNestedField(version, schema, append(slices.Clone(spec), name)...); err != nil {
+				t.Fatal(err)
+			}
+			changed++
+		}
+		if err := adoptable(wanted, live, kube.ErrExists); err != nil {
+			t.Error(err)
+		}
+	}
+	if changed != 3 {
+		t.Errorf("%d changes: the test looks at the wrong place", changed)
 	}
 }
 

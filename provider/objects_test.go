@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 )
 
 func TestExtras_RemovesWhatOthersAddedAndNothingElse(t *testing.T) {
@@ -43,5 +45,18 @@ func TestReadyIsFalse_OfTheCurrentGenerationOnly(t *testing.T) {
 		if got := readyIsFalse(obj); got != tt.want {
 			t.Errorf("%s: %v", name, got)
 		}
+	}
+}
+
+func TestSpecInto_AFieldOfAnotherTypeHoldsUpNoOther(t *testing.T) {
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"role": "nodes", "kubelet": map[string]any{"podsPerCore": "many", "maxPods": int64(5), "imageMaximumGCAge": "10m"},
+	}}}
+	var spec awsv1.EC2NodeClassSpec
+	if err := specInto(object, &spec); err != nil || spec.Role != "nodes" || spec.Kubelet == nil {
+		t.Fatalf("%v: %+v", err, spec)
+	}
+	if k := spec.Kubelet; k.PodsPerCore != nil || k.MaxPods == nil || k.MaxPods.IntVal != 5 || string(k.Further["imageMaximumGCAge"]) != `"10m"` {
+		t.Errorf("%+v", k)
 	}
 }

@@ -214,12 +214,12 @@ func (r *nodeClass) ValidateConfig(ctx context.Context, req resource.ValidateCon
 		config.MetadataOptions = convert.DefaultMetadataOptions()
 	}
 	spec := config.Spec(ctx, config.Tags, &resp.Diagnostics)
-	first := append(profileFaults(config.Role, config.InstanceProfile), kubeletFaults(spec.Kubelet)...)
+	first := append(profileFaults(config.Role, config.InstanceProfile), extraFaults(config.Kubelet, spec.Kubelet)...)
 	withoutProfileFaults(&spec)
 	withoutUnknownPartner(config.Kubelet, spec.Kubelet)
 	class := &awsv1.EC2NodeClass{Spec: spec}
 	further := slices.Concat(aliasFaults(spec.AMISelectorTerms), translate.RefusedOfClass(class), translate.UnsupportedOfClass(class))
-	resp.Diagnostics.Append(r.definitions.check(ctx, awsv1.EC2NodeClassKind, &spec, req.Config.Raw, asErrors(first...), asErrors(further...))...)
+	resp.Diagnostics.Append(r.definitions.check(ctx, awsv1.EC2NodeClassKind, &spec, req.Config.Raw, asErrors(first...), asErrors(inExtra(further)...))...)
 }
 
 // ModifyPlan computes tags_all, and refuses a default tag of the provider that a

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -20,19 +22,22 @@ func kubeletAttribute() schema.Attribute {
 		return schema.MapAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: description}
 	}
 	return schema.SingleNestedAttribute{
-		Optional: true, MarkdownDescription: "Configuration of the kubelet.",
+		Optional: true, MarkdownDescription: "Configuration of the kubelet. See [The kubelet](../guides/karpenter_api.md#the-kubelet).",
 		Attributes: map[string]schema.Attribute{
 			"cluster_dns": schema.ListAttribute{
 				Optional: true, ElementType: types.StringType,
 				MarkdownDescription: "IP addresses of the DNS servers that pods use. Default: the address that EKS gives to the cluster's DNS service.",
 			},
-			"max_pods": number("Largest number of pods on a node. Default: the number that the network interfaces of the instance type allow."),
+			"max_pods": schema.StringAttribute{
+				Optional: true, MarkdownDescription: "Largest number of pods on a node, or an expression for it, such as `min(110, max_pods)`. " +
+					"Default: the number that the network interfaces of the instance type allow.",
+			},
 			"pods_per_core": number("Largest number of pods on a node for each of its vCPUs. It counts if the result is smaller " +
 				"than `max_pods` or its default. `0` means no limit."),
 			"system_reserved": texts("What the kubelet keeps from pods for the system: quantities of `cpu`, `memory`, `ephemeral-storage` and `pid`, " +
-				"such as `100m` and `100Mi`. Default: nothing."),
+				"such as `100m` and `100Mi`, or expressions such as `max_pods * 11`. Default: nothing."),
 			"kube_reserved": texts("What the kubelet keeps from pods for itself and the container runtime: quantities of `cpu`, `memory`, `ephemeral-storage` " +
-				"and `pid`. Default of each: what Amazon Linux 2023 keeps, which depends on the instance type."),
+				"and `pid`, or expressions such as `max_pods * 11`. Default of each: what Amazon Linux 2023 keeps, which depends on the instance type."),
 			"eviction_hard": texts("Thresholds below which the kubelet evicts pods at once, by signal: `memory.available`, `nodefs.available`, `nodefs.inodesFree`, " +
 				"`imagefs.available`, `imagefs.inodesFree` and `pid.available`. A threshold is a quantity, such as `100Mi`, or a percentage of what the node has, such as `5%`. " +
 				"Default: those of Amazon Linux 2023, among them `100Mi` of `memory.available` and `10%` of `nodefs.available`."),
@@ -45,48 +50,69 @@ func kubeletAttribute() schema.Attribute {
 				"It is above `image_gc_low_threshold_percent`. Default `85`."),
 			"image_gc_low_threshold_percent": number("Use of the disk, 0 to 100 percent, down to which the kubelet removes images. Default `80`."),
 			"cpu_cfs_quota":                  schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether the kubelet enforces the CPU limits of containers. Default `true`."},
+			"extra": schema.DynamicAttribute{
+				Optional: true, MarkdownDescription: "Further fields of the kubelet's own configuration (`kubelet.config.k8s.io/v1beta1`), with its names, such as " +
+					"`{ imageMaximumGCAge = \"10m\", featureGates = { NodeSwap = true } }`. With `AL2023` nodes get all of them, with `Bottlerocket` those that it has settings for, " +
+					"and with `AL2` none is accepted.",
+			},
 		},
 	}
 }
 
-// kubeletFaults names the values with which a kubelet does not start, one for each
-// attribute. The definition has patterns for some of them, which say no remedy.
-func kubeletFaults(k *awsv1.KubeletConfiguration) []translate.Fault {
+// extraFaults says what extra must not have.
+func extraFaults(config types.Object, k *awsv1.KubeletConfiguration) []translate.Fault {
+	const at = "spec.kubelet.extra"
+	if extra, is := config.Attributes()["extra"].(types.Dynamic); is && !extra.IsNull() && !extra.IsUnknown() {
+		switch extra.UnderlyingValue().(type) {
+		case types.Object, types.Map, nil:
+		default:
+			return []translate.Fault{{Path: at, Effect: "it is no object", Remedy: `write fields of the kubelet's configuration, such as { imageMaximumGCAge = "10m" }`}}
+		}
+	}
 	if k == nil {
 		return nil
 	}
 	var out []translate.Fault
-	note := func(f *translate.Fault) {
-		if f != nil {
-			out = append(out, *f)
+	for _, name := range awsv1.KubeletFields() {
+		if _, there := k.Further[name]; there {
+			out = append(out, translate.Fault{Path: at, Effect: fmt.Sprintf("%q has an attribute of its own", name), Remedy: "write " + name + " in kubelet"})
 		}
 	}
-	note(firstFault("systemReserved", k.SystemReserved, translate.IsReserved, "write a quantity such as 100m or 1Gi, 0 or more"))
-	note(firstFault("kubeReserved", k.KubeReserved, translate.IsReserved, "write a quantity such as 100m or 1Gi, 0 or more"))
-	const threshold = "write a quantity above 0 such as 100Mi, or a percentage up to 100% such as 5%"
-	note(firstFault("evictionHard", k.EvictionHard, translate.IsThreshold, threshold))
-	note(firstFault("evictionSoft", k.EvictionSoft, translate.IsThreshold, threshold))
-	note(firstFault("evictionSoftGracePeriod", k.EvictionSoftGracePeriod, translate.IsGracePeriod, "write a duration such as 1m30s, 0s or more"))
 	return out
 }
 
-// firstFault is about the first of the named values that the test refuses.
-func firstFault[T ~string](field string, values map[string]T, test func(string) bool, remedy string) *translate.Fault {
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if text := string(values[name]); !test(text) {
-			return &translate.Fault{Path: "spec.kubelet." + field, Effect: fmt.Sprintf("the kubelet does not start with %q for %s", text, name), Remedy: remedy}
+// inExtra puts faults of further fields of the kubelet at the attribute that has them.
+func inExtra(faults []translate.Fault) []translate.Fault {
+	out := slices.Clone(faults)
+	for i, f := range out {
+		name, is := strings.CutPrefix(f.Path, "spec.kubelet.")
+		if is && !slices.Contains(awsv1.KubeletFields(), name) {
+			out[i].Path, out[i].Effect = "spec.kubelet.extra", fmt.Sprintf("%q: %s", name, f.Effect)
 		}
 	}
-	return nil
+	return out
 }
 
-// withoutUnknownPartner leaves out both thresholds of image collection if one is
-// unknown: the other one alone would be compared with the kubelet's default.
+// withoutUnknownPartner leaves out settings that are compared with one that is unknown: the
+// thresholds of image collection, which would be compared with the kubelet's default, and
+// soft thresholds with their times.
 func withoutUnknownPartner(config types.Object, k *awsv1.KubeletConfiguration) {
-	attributes := config.Attributes()
-	for _, name := range []string{"image_gc_high_threshold_percent", "image_gc_low_threshold_percent"} {
-		if v, ok := attributes[name]; ok && v.IsUnknown() && k != nil {
-			k.ImageGCHighThresholdPercent, k.ImageGCLowThresholdPercent = nil, nil
-		}
+	if k == nil {
+		return
 	}
+	attributes := config.Attributes()
+	if someUnknown(attributes["image_gc_high_threshold_percent"], attributes["image_gc_low_threshold_percent"]) {
+		k.ImageGCHighThresholdPercent, k.ImageGCLowThresholdPercent = nil, nil
+	}
+	if someUnknown(attributes["eviction_soft"], attributes["eviction_soft_grace_period"]) {
+		k.EvictionSoft, k.EvictionSoftGracePeriod = nil, nil
+	}
+}
+
+// someUnknown says whether one of the values, or an element of one, is unknown.
+func someUnknown(values ...attr.Value) bool {
+	return slices.ContainsFunc(values, func(v attr.Value) bool {
+		m, is := v.(types.Map)
+		return v != nil && v.IsUnknown() || is && someUnknown(slices.Collect(maps.Values(m.Elements()))...)
+	})
 }

@@ -106,7 +106,13 @@ func TestNodeClass_KubeletThatDoesNotStartIsRefused(t *testing.T) {
 		kubelet object
 		parts   []string
 	}{
-		"max pods":               {object{"max_pods": 0}, []string{"kubelet.max_pods"}},
+		"an expression":          {object{"max_pods": "cores * 2"}, []string{"kubelet.max_pods", "no expression for a number", "min(110, max_pods)"}},
+		"reserved by expression": {object{"kube_reserved": object{"memory": "vcpus > 1"}}, []string{"kubelet.kube_reserved", "of type bool"}},
+		"extra, no object":       {object{"extra": "imageMaximumGCAge=10m"}, []string{"kubelet.extra", "no object"}},
+		"extra, no such field":   {object{"extra": object{"imageMaximumAge": "10m"}}, []string{"kubelet.extra", `"imageMaximumAge"`, "no such field"}},
+		"extra, of another type": {object{"extra": object{"podPidsLimit": "many"}}, []string{"kubelet.extra", `"podPidsLimit"`, "cannot read it"}},
+		"extra, with attribute":  {object{"extra": object{"evictionHard": object{available: "5%"}}}, []string{"kubelet.extra", "has an attribute of its own", "write eviction_hard"}},
+		"max pods":               {object{"max_pods": "0"}, []string{"kubelet.max_pods"}},
 		"pods per core":          {object{"pods_per_core": -1}, []string{"kubelet.pods_per_core"}},
 		"reserved resource":      {object{"system_reserved": object{"gpu": "1"}}, []string{"kubelet.system_reserved", "write cpu, memory, ephemeral-storage or pid"}},
 		"reserved, no quantity":  {object{"system_reserved": object{"cpu": "lots"}}, []string{"kubelet.system_reserved", `"lots" for cpu`, "100m"}},
@@ -117,13 +123,13 @@ func TestNodeClass_KubeletThatDoesNotStartIsRefused(t *testing.T) {
 		"threshold, empty":       {object{"eviction_hard": object{available: ""}}, []string{"kubelet.eviction_hard", `"" for memory.available`}},
 		"threshold above all":    {object{"eviction_hard": object{available: "101%"}}, []string{"kubelet.eviction_hard", `"101%"`, "100%"}},
 		"soft threshold":         {object{"eviction_soft": object{available: "-1"}, "eviction_soft_grace_period": object{available: "1m"}}, []string{"kubelet.eviction_soft:", `"-1"`}},
-		"no grace period":        {object{"eviction_soft": object{available: "5%"}}, []string{"kubelet", "every signal of eviction_soft needs", "add it to eviction_soft_grace_period"}},
-		"another's grace period": {object{"eviction_soft": object{available: "5%"}, "eviction_soft_grace_period": object{available: "1m", "pid.available": "1m"}}, []string{"kubelet", "every signal of eviction_soft_grace_period", "add it to eviction_soft"}},
+		"no grace period":        {object{"eviction_soft": object{available: "5%"}}, []string{"kubelet.eviction_soft:", "memory.available has no grace period", "add it to eviction_soft_grace_period"}},
+		"another's grace period": {object{"eviction_soft": object{available: "5%"}, "eviction_soft_grace_period": object{available: "1m", "pid.available": "1m"}}, []string{"kubelet.eviction_soft_grace_period", "pid.available has no threshold", "add it to eviction_soft"}},
 		"grace period":           {object{"eviction_soft": object{available: "5%"}, "eviction_soft_grace_period": object{available: "soon"}}, []string{"kubelet.eviction_soft_grace_period", `"soon" for memory.available`, "1m30s"}},
 		"negative grace period":  {object{"eviction_soft": object{available: "5%"}, "eviction_soft_grace_period": object{available: "-1m"}}, []string{"kubelet.eviction_soft_grace_period", `"-1m"`}},
 		"high above 100":         {object{"image_gc_high_threshold_percent": 101}, []string{"kubelet.image_gc_high_threshold_percent", "100"}},
 		"low below 0":            {object{"image_gc_low_threshold_percent": -1}, []string{"kubelet.image_gc_low_threshold_percent", "0"}},
-		"high not above low":     {object{"image_gc_high_threshold_percent": 70, "image_gc_low_threshold_percent": 70}, []string{"kubelet", "image_gc_high_threshold_percent must be above image_gc_low_threshold_percent", "raise it"}},
+		"high not above low":     {object{"image_gc_high_threshold_percent": 70, "image_gc_low_threshold_percent": 70}, []string{"kubelet.image_gc_high_threshold_percent", "(70 and 70)", "raise it above image_gc_low_threshold_percent"}},
 		"high and the default":   {object{"image_gc_high_threshold_percent": 80}, []string{"kubelet.image_gc_high_threshold_percent", "set both"}},
 		"low and the default":    {object{"image_gc_low_threshold_percent": 85}, []string{"kubelet.image_gc_low_threshold_percent", "set both"}},
 	} {
@@ -133,12 +139,15 @@ func TestNodeClass_KubeletThatDoesNotStartIsRefused(t *testing.T) {
 	}
 	for name, kubelet := range map[string]object{
 		"all of it": {
-			"cluster_dns": list{"10.100.0.10", "fd00::a"}, "max_pods": 50, "pods_per_core": 0,
+			"cluster_dns": list{"10.100.0.10", "fd00::a"}, "max_pods": "50", "pods_per_core": 0,
 			"system_reserved": object{"cpu": "0", "memory": "100Mi", "ephemeral-storage": "1Gi", "pid": "100"}, "kube_reserved": object{"cpu": "1e-1"},
 			"eviction_hard": object{available: "0%", "nodefs.available": "10.5%", "nodefs.inodesFree": "100%"}, "eviction_soft": object{available: "1.5Gi"},
 			"eviction_soft_grace_period": object{available: "1m30s"}, "eviction_max_pod_grace_period": 60,
 			"image_gc_high_threshold_percent": 70, "image_gc_low_threshold_percent": 50, "cpu_cfs_quota": false,
+			"extra": object{"imageMaximumGCAge": "10m", "podPidsLimit": 1024, "featureGates": object{"NodeSwap": true}, "allowedUnsafeSysctls": list{"net.core.somaxconn"}},
 		},
+		"expressions":             {"max_pods": "min(110, max_pods)", "kube_reserved": object{"memory": "max_pods * 11", "pid": "100"}},
+		"unknown extra":           {"extra": unknown{}},
 		"high, and unknown low":   {"image_gc_high_threshold_percent": 50, "image_gc_low_threshold_percent": unknown{}},
 		"low, and unknown high":   {"image_gc_high_threshold_percent": unknown{}, "image_gc_low_threshold_percent": 90},
 		"soft, and unknown times": {"eviction_soft": object{available: "5%"}, "eviction_soft_grace_period": unknown{}},

@@ -36,12 +36,14 @@ func layers() []layer {
 		{name: "apitest", roots: []string{"internal/api/crdtest"}, mayImport: []string{"api"}},
 		// Fills objects for tests of what is kept of them: product code imports none of it.
 		{name: "filltest", roots: []string{"internal/translate/filltest"}, mayImport: []string{"api", "words"}},
-		{name: "translate", roots: []string{"internal/translate"}, mayImport: []string{"family", "awsspec", "api", "words"}},
+		// Expressions of EC2NodeClasses: texts in, numbers out.
+		{name: "kubeletcel", outside: []string{"github.com/google/cel-go/"}, roots: []string{"internal/kubeletcel"}},
+		{name: "translate", roots: []string{"internal/translate"}, mayImport: []string{"kubeletcel", "family", "awsspec", "api", "words"}},
 		// Texts in, texts out: conversion of older APIs.
 		{name: "legacy", outside: []string{"github.com/hashicorp/hcl/", "github.com/zclconf/go-cty/", "k8s.io/apimachinery/", "sigs.k8s.io/yaml"}, roots: []string{"internal/legacy"}, mayImport: []string{"family", "awsspec", "api", "words"}},
 		{name: "drift", outside: []string{"k8s.io/apimachinery/"}, roots: []string{"internal/drift"}, mayImport: []string{"translate", "family", "awsspec", "api", "words"}},
 		{name: "awsspec", outside: standardLibraryOnly, roots: []string{"internal/awsspec"}, mayImport: []string{"api", "words"}},
-		{name: "family", outside: []string{"github.com/pelletier/go-toml/"}, roots: []string{"internal/family"}, mayImport: []string{"awsspec", "api", "words"}},
+		{name: "family", outside: []string{"github.com/pelletier/go-toml/", "k8s.io/apimachinery/pkg/util/intstr"}, roots: []string{"internal/family"}, mayImport: []string{"awsspec", "api", "words"}},
 		// Reads user data for tests: product code imports none of it.
 		{name: "familytest", outside: []string{"github.com/pelletier/go-toml/"}, roots: []string{"internal/family/familytest"}},
 		// The manifests, their values (install/values), and the generator of the chart (install/cmd).

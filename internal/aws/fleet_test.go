@@ -2,6 +2,7 @@ package aws
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -151,6 +152,21 @@ func TestFleetInput_AsksForOneInstanceByPrice(t *testing.T) {
 	r.CapacityType = CapacityTypeOnDemand
 	if in := fleetInput(r); in.OnDemandOptions.AllocationStrategy != ec2types.FleetOnDemandAllocationStrategyLowestPrice || in.SpotOptions != nil {
 		t.Error("on-demand is not allocated by price")
+	}
+}
+
+func TestFleetInput_OverridesWithALaunchTemplateOfTheirOwnGetIt(t *testing.T) {
+	r := request()
+	r.LaunchTemplate, r.Overrides[1].LaunchTemplate = "all", "own"
+	got := map[string][]string{}
+	for _, c := range fleetInput(r).LaunchTemplateConfigs {
+		for _, o := range c.Overrides {
+			got[*c.LaunchTemplateSpecification.LaunchTemplateName] = append(got[*c.LaunchTemplateSpecification.LaunchTemplateName], string(o.InstanceType)+" "+awssdk.ToString(o.SubnetId))
+		}
+	}
+	of := func(i int) string { return r.Overrides[i].InstanceType + " " + r.Overrides[i].SubnetID }
+	if want := map[string][]string{"all": {of(0), of(2)}, "own": {of(1)}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 

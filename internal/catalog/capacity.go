@@ -32,13 +32,7 @@ func (f Fact) capacity(s Settings) quantity.Resources {
 		MilliCPU:       int64(f.VCPU) * 1000,
 		MemoryBytes:    f.usableMemoryMiB(s.MemoryOverheadPerMillion) * mi,
 		EphemeralBytes: f.ephemeralBytes(s),
-		PodSlots:       int64(f.eniPods(s.ReservedENIs)),
-	}
-	if s.MaxPods > 0 {
-		r.PodSlots = int64(s.MaxPods)
-	}
-	if s.PodsPerCore > 0 {
-		r.PodSlots = min(r.PodSlots, int64(s.PodsPerCore)*int64(f.VCPU))
+		PodSlots:       f.Pods(s),
 	}
 	switch f.GPUManufacturer {
 	case "nvidia":
@@ -52,6 +46,18 @@ func (f Fact) capacity(s Settings) quantity.Resources {
 	r = r.Extend(resourceNeuronCore, int64(f.NeuronCores))
 	r = r.Extend(resourcePodENI, int64(f.BranchENIs))
 	return r.Extend(resourceEFA, int64(f.EFAs))
+}
+
+// Pods is how many pods a node of the type can have.
+func (f Fact) Pods(s Settings) int64 {
+	pods := int64(f.eniPods(s.ReservedENIs))
+	if s.MaxPods > 0 {
+		pods = int64(s.MaxPods)
+	}
+	if s.PodsPerCore > 0 {
+		pods = min(pods, int64(s.PodsPerCore)*int64(f.VCPU))
+	}
+	return pods
 }
 
 // ephemeralBytes is the size of the file system for pods.

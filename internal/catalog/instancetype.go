@@ -73,4 +73,7 @@ type InstanceType struct {
 	EBSVolumes  int64      // that pods can have attached; 0 where that is not known
 	MaxPods     int64      // that the kubelet has to be told; 0 where the image's own number is right
 	Offerings   []Offering // sorted by zone; reserved ones first
+	// Kubelet has the settings of the kubelet as JSON, where expressions of the node class
+	// make them others for each type; empty where there are none.
+	Kubelet string
 }

@@ -3,6 +3,8 @@ package family
 import (
 	"encoding/base64"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -89,7 +91,9 @@ func kubeletFlags(n Node, k awsv1.KubeletConfiguration) (flags []string) {
 	}
 	add("node-labels", pairs(n.ownLabels(), "="))
 	add("register-with-taints", strings.Join(taints, ","))
-	number("max-pods", k.MaxPods)
+	if k.MaxPods != nil {
+		flags = append(flags, "--max-pods="+k.MaxPods.String())
+	}
 	number("pods-per-core", k.PodsPerCore)
 	add("system-reserved", pairs(k.SystemReserved, "="))
 	add("kube-reserved", pairs(k.KubeReserved, "="))
@@ -115,10 +119,14 @@ func (al2) PodVolume() string { return al2023{}.PodVolume() }
 // Adapt changes nothing: the kubelet keeps what AL2023's keeps.
 func (al2) Adapt(*catalog.Settings) {}
 
-// Ignores names further DNS servers: bootstrap.sh takes one.
-func (al2) Ignores(k awsv1.KubeletConfiguration) []Ignored {
-	if len(k.ClusterDNS) < 2 {
-		return nil
+// Ignores names further DNS servers: bootstrap.sh takes one. It refuses further fields, for
+// which the script has no arguments, as Karpenter does.
+func (al2) Ignores(k awsv1.KubeletConfiguration) (out []Ignored) {
+	if len(k.ClusterDNS) > 1 {
+		out = append(out, Ignored{Field: "clusterDNS", Effect: "AL2 takes one address, the first", Remedy: "remove the others"})
 	}
-	return []Ignored{{"clusterDNS", "AL2 takes one address, the first", "remove the others"}}
+	for _, name := range slices.Sorted(maps.Keys(k.Further)) {
+		out = append(out, Ignored{Field: name, Effect: "nodes of AL2 cannot be given it", Remedy: "remove the field, or use the image family AL2023", Refused: true})
+	}
+	return out
 }

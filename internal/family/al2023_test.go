@@ -26,7 +26,7 @@ func node() Node {
 		},
 		Taints: []Taint{{Key: "spot", Value: "only", Effect: "NoSchedule"}},
 		Class: &awsv1.EC2NodeClass{Spec: awsv1.EC2NodeClassSpec{Kubelet: &awsv1.KubeletConfiguration{
-			MaxPods: number(110), PodsPerCore: number(10), ClusterDNS: []string{"10.0.0.10"}, KubeReserved: map[string]awsv1.ReservedQuantity{"cpu": "100m"},
+			MaxPods: awsv1.Pods(110), PodsPerCore: number(10), ClusterDNS: []string{"10.0.0.10"}, KubeReserved: map[string]awsv1.ReservedQuantity{"cpu": "100m"},
 		}}},
 	}
 }
@@ -122,6 +122,29 @@ func TestAL2023_CarriesWhatAMachineNeedsToJoin(t *testing.T) {
 	want := []Taint{{"spot", "only", "NoSchedule"}, {"karpenter.sh/unregistered", "", "NoExecute"}, {"karpenterd.sh/awaiting-pods", "", "NoSchedule"}}
 	if len(config.RegisterWithTaints) != 3 || config.RegisterWithTaints[0] != want[0] || config.RegisterWithTaints[1] != want[1] || config.RegisterWithTaints[2] != want[2] {
 		t.Errorf("taints %v, want %v", config.RegisterWithTaints, want)
+	}
+}
+
+func TestAL2023_NodesGetEveryFieldOfTheKubelet(t *testing.T) {
+	n := node()
+	for name, value := range map[string]any{"imageMaximumGCAge": "10m", "featureGates": map[string]any{"NodeSwap": true}, "registerWithTaints": []any{}} {
+		if err := n.Class.Spec.Kubelet.SetFurther(name, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := al2023{}.UserData(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"imageMaximumGCAge": "10m"`, `"featureGates": {`, `"NodeSwap": true`, `"maxPods": 110`, `"key": "karpenter.sh/unregistered"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s is missing in\n%s", want, text)
+		}
+	}
+	n.Kubelet = n.Class.Spec.Kubelet.DeepCopy()
+	n.Kubelet.MaxPods, n.Class.Spec.Kubelet.MaxPods = awsv1.Pods(17), awsv1.PodExpression("vcpus * 8")
+	if text, err = (al2023{}).UserData(n); err != nil || !strings.Contains(text, `"maxPods": 17`) {
+		t.Errorf("%v: not the number of the instance type:\n%s", err, text)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
@@ -136,7 +137,9 @@ func kubernetesSettings(n Node) map[string]any {
 	default:
 		out["cluster-dns-ip"] = k.ClusterDNS
 	}
-	number("max-pods", k.MaxPods)
+	if k.MaxPods != nil && k.MaxPods.Type == intstr.Int {
+		out["max-pods"] = k.MaxPods.IntVal
+	}
 	setTable(out, "system-reserved", k.SystemReserved)
 	setTable(out, "kube-reserved", k.KubeReserved)
 	setTable(out, "eviction-hard", k.EvictionHard)
@@ -148,6 +151,8 @@ func kubernetesSettings(n Node) map[string]any {
 	if k.CPUCFSQuota != nil {
 		out["cpu-cfs-quota-enforced"] = *k.CPUCFSQuota
 	}
+	further, _ := bottlerocketFurther(k)
+	maps.Copy(out, further)
 	return out
 }
 
@@ -191,10 +196,15 @@ func (bottlerocket) PodVolume() string { return "/dev/xvdb" }
 // no pods for each vCPU: Bottlerocket has no such setting.
 func (bottlerocket) Adapt(s *catalog.Settings) { s.KeepsByPods, s.PodsPerCore = true, 0 }
 
-// Ignores names podsPerCore; see Adapt.
-func (bottlerocket) Ignores(k awsv1.KubeletConfiguration) []Ignored {
-	if k.PodsPerCore == nil || *k.PodsPerCore == 0 {
-		return nil
+// Ignores names podsPerCore (see Adapt), and further fields that Bottlerocket has no setting
+// for.
+func (bottlerocket) Ignores(k awsv1.KubeletConfiguration) (out []Ignored) {
+	if k.PodsPerCore != nil && *k.PodsPerCore != 0 {
+		out = append(out, Ignored{Field: "podsPerCore", Effect: "Bottlerocket has no such setting", Remedy: "set maxPods"})
 	}
-	return []Ignored{{"podsPerCore", "Bottlerocket has no such setting", "set maxPods"}}
+	_, lacks := bottlerocketFurther(k)
+	for _, name := range lacks {
+		out = append(out, Ignored{Field: name, Effect: "Bottlerocket has no setting for it, and nodes have Bottlerocket's own", Remedy: "remove the field, or use the image family AL2023"})
+	}
+	return out
 }

@@ -14,7 +14,7 @@ func allKubelet() *awsv1.KubeletConfiguration {
 	number := func(n int32) *int32 { return &n }
 	no := false
 	return &awsv1.KubeletConfiguration{
-		ClusterDNS: []string{"10.96.0.53"}, MaxPods: number(58), PodsPerCore: number(8),
+		ClusterDNS: []string{"10.96.0.53"}, MaxPods: awsv1.Pods(58), PodsPerCore: number(8),
 		SystemReserved: map[string]awsv1.ReservedQuantity{"cpu": "100m"}, KubeReserved: map[string]awsv1.ReservedQuantity{"memory": "1Gi", "cpu": "90m"},
 		EvictionHard:            map[string]awsv1.EvictionThreshold{"memory.available": "5%", "nodefs.available": "10%"},
 		EvictionSoft:            map[string]awsv1.EvictionThreshold{"memory.available": "500Mi"},
@@ -117,6 +117,53 @@ mine = ["x:NoSchedule"]
 	}
 	if strings.Contains(got, "other") || strings.Contains(got, "mine") {
 		t.Errorf("the user's name, label or taint counts:\n%s", got)
+	}
+}
+
+func TestBottlerocket_FurtherFieldsOfTheKubeletAreSettingsWhereThereAreSome(t *testing.T) {
+	n := plain()
+	n.Class.Spec.Kubelet = &awsv1.KubeletConfiguration{}
+	for name, value := range map[string]any{
+		"podPidsLimit": 1024, "clusterDomain": "example.com", "allowedUnsafeSysctls": []any{"net.core.somaxconn"}, "seccompDefault": true,
+		"shutdownGracePeriod": "2m", "shutdownGracePeriodCriticalPods": "30s",
+		"cpuManagerPolicy": "static", "cpuManagerPolicyOptions": map[string]any{"full-pcpus-only": "true"},
+		"topologyManagerPolicyOptions": map[string]any{"prefer-closest-numa-nodes": "true", "max-allowable-numa-nodes": "12"},
+		"memoryManagerPolicy":          "Static", "reservedMemory": []any{map[string]any{"numaNode": 1, "limits": map[string]any{"memory": "1Gi"}}},
+		"userNamespaces": map[string]any{"idsPerPod": 65536}, "imageMaximumGCAge": "10m",
+	} {
+		if err := n.Class.Spec.Kubelet.SetFurther(name, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := bottlerocket{}.UserData(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"pod-pids-limit = 1024\n", "cluster-domain = 'example.com'\n", "allowed-unsafe-sysctls = ['net.core.somaxconn']\n", "seccomp-default = true\n",
+		"shutdown-grace-period = '2m'\n", "shutdown-grace-period-for-critical-pods = '30s'\n",
+		"cpu-manager-policy = 'static'\n", "cpu-manager-policy-options = ['full-pcpus-only']\n",
+		"[settings.kubernetes.topology-manager-policy-options]\nmax-allowable-numa-nodes = 12\nprefer-closest-numa-nodes = true\n",
+		"memory-manager-policy = 'Static'\n", "[settings.kubernetes.memory-manager-reserved-memory.1]\nenabled = true\nmemory = '1Gi'\n", "ids-per-pod = 65536\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in\n%s", want, got)
+		}
+	}
+	if ignored := (bottlerocket{}).Ignores(*n.Class.Spec.Kubelet); len(ignored) != 1 || ignored[0].Field != "imageMaximumGCAge" || ignored[0].Refused {
+		t.Errorf("ignored %+v", ignored)
+	}
+	for name, value := range map[string]any{
+		"cpuManagerPolicyOptions": map[string]any{"full-pcpus-only": "false"}, "topologyManagerPolicyOptions": map[string]any{"other": "true"},
+		"reservedMemory": []any{map[string]any{"limits": map[string]any{"cpu": "1"}}}, "userNamespaces": map[string]any{"other": 1},
+	} {
+		k := awsv1.KubeletConfiguration{}
+		if err := k.SetFurther(name, value); err != nil {
+			t.Fatal(err)
+		}
+		if settings, lacks := bottlerocketFurther(k); len(settings) > 0 || len(lacks) != 1 {
+			t.Errorf("%s: %v is set for %v", name, settings, value)
+		}
 	}
 }
 

@@ -36,6 +36,7 @@ type Family interface {
 type Ignored struct {
 	Field          string // below spec.kubelet
 	Effect, Remedy string
+	Refused        bool // the class is not ready with it
 }
 
 // families are all that the daemon launches. The first is the one of an unknown class.

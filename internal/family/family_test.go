@@ -14,7 +14,7 @@ func TestUserData_TellsThePlannedPodsWhereTheClassHasNone(t *testing.T) {
 	for images, told := range map[string]string{"AL2023": `"maxPods": %d`, "AL2": "--max-pods=%d", "Bottlerocket": "max-pods = %d", "Custom": "hello"} {
 		text := func(class, planned int32) string {
 			n := node().withText(map[string]string{"Custom": "hello"}[images])
-			n.Class.Spec.AMIFamily, n.Class.Spec.Kubelet.MaxPods, n.MaxPods = images, &class, planned
+			n.Class.Spec.AMIFamily, n.Class.Spec.Kubelet.MaxPods, n.MaxPods = images, awsv1.Pods(class), planned
 			got, err := Of(n.Class).UserData(n)
 			if err != nil {
 				t.Fatal(err)
@@ -140,7 +140,7 @@ func TestUserData_ZeroPodsAreNoNumber(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n.Class.Spec.Kubelet = &awsv1.KubeletConfiguration{MaxPods: &zero, PodsPerCore: &zero}
+		n.Class.Spec.Kubelet = &awsv1.KubeletConfiguration{MaxPods: awsv1.Pods(0), PodsPerCore: &zero}
 		if got, err := f.UserData(n); err != nil || got != without {
 			t.Errorf("%s: %v\n%s", f.Name(), err, got)
 		}

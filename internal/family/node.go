@@ -1,6 +1,8 @@
 package family
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -9,6 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
@@ -36,6 +40,9 @@ type Node struct {
 	// MaxPods is how many pods are planned for, where the image would find another number and
 	// the class has none; 0 elsewhere.
 	MaxPods int32
+	// Kubelet has the numbers of the instance type in place of the expressions of the class.
+	// Without it a maxPods that is an expression is left out.
+	Kubelet *awsv1.KubeletConfiguration
 }
 
 // Taint is a taint of a node; Value may be empty.
@@ -91,16 +98,17 @@ func (n Node) joinsDisks() bool { return n.Class.Spec.InstanceStorePolicy != nil
 // planned for, where the image would find another number.
 func (n Node) kubelet() awsv1.KubeletConfiguration {
 	var k awsv1.KubeletConfiguration
-	if n.Class.Spec.Kubelet != nil {
-		k = *n.Class.Spec.Kubelet
+	if of := cmp.Or(n.Kubelet, n.Class.Spec.Kubelet); of != nil {
+		k = *of
 	}
-	for _, number := range []**int32{&k.MaxPods, &k.PodsPerCore} {
-		if *number != nil && **number == 0 {
-			*number = nil
-		}
+	if k.MaxPods != nil && (k.MaxPods.Type != intstr.Int || k.MaxPods.IntVal == 0) {
+		k.MaxPods = nil
+	}
+	if k.PodsPerCore != nil && *k.PodsPerCore == 0 {
+		k.PodsPerCore = nil
 	}
 	if k.MaxPods == nil && n.MaxPods > 0 {
-		k.MaxPods = &n.MaxPods
+		k.MaxPods = &intstr.IntOrString{Type: intstr.Int, IntVal: n.MaxPods}
 	}
 	return k
 }
@@ -112,8 +120,9 @@ func (n Node) settings() (map[string]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("user data encode: %w", err)
 	}
-	settings := map[string]any{}
-	if err := json.Unmarshal(raw, &settings); err != nil {
+	settings, decoder := map[string]any{}, json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber() // as they are written
+	if err := decoder.Decode(&settings); err != nil {
 		return nil, fmt.Errorf("user data encode: %w", err)
 	}
 	return settings, nil

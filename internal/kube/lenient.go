@@ -12,8 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 )
 
@@ -82,6 +84,14 @@ func (l lenientDecoder) leaveOut(data []byte, defaults *schema.GroupVersionKind,
 	return left, r.faults
 }
 
+// Fitting returns the JSON without the fields that a value of the type cannot hold. like is a
+// pointer to such a value.
+func Fitting(data []byte, like any) []byte {
+	var r reader
+	left, _ := r.read(data, reflect.TypeOf(like).Elem(), "")
+	return left
+}
+
 // note writes on the object, or on the objects of the list, what was left out of them.
 func note(object runtime.Object, faults []fault) {
 	byItem := map[int]v1.Unread{}
@@ -122,7 +132,7 @@ func (r *reader) read(value json.RawMessage, t reflect.Type, path string) (left 
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if _, whole := reflect.New(t).Interface().(json.Unmarshaler); !whole {
+	if !isWhole(t) {
 		var err error
 		switch t.Kind() {
 		case reflect.Struct, reflect.Map:
@@ -138,6 +148,13 @@ func (r *reader) read(value json.RawMessage, t reflect.Type, path string) (left 
 	}
 	r.faults = append(r.faults, fault{path, "must be " + wanted(t) + ", and is " + given(value, t)})
 	return nil, false
+}
+
+// isWhole says whether values of the type are read as one. The kubelet's settings are not,
+// though their type reads itself: it does so for the fields that it does not name.
+func isWhole(t reflect.Type) bool {
+	_, reads := reflect.New(t).Interface().(json.Unmarshaler)
+	return reads && t != reflect.TypeFor[awsv1.KubeletConfiguration]()
 }
 
 // inList is where a list has its objects.
@@ -211,6 +228,8 @@ func wanted(t reflect.Type) string {
 	switch t {
 	case reflect.TypeFor[resource.Quantity]():
 		return `a quantity such as "100Mi"`
+	case reflect.TypeFor[intstr.IntOrString]():
+		return "a whole number of 32 bits, or an expression in a string"
 	case reflect.TypeFor[metav1.Duration]():
 		return `a duration such as "10m"`
 	case reflect.TypeFor[v1.NillableDuration]():
@@ -244,6 +263,8 @@ func given(value json.RawMessage, t reflect.Type) string {
 		return "a list"
 	case c == '"' && t.Kind() == reflect.Struct:
 		return "another string"
+	case t == reflect.TypeFor[intstr.IntOrString]() && (c == '-' || c >= '0' && c <= '9'):
+		return "another number"
 	case c == '"':
 		return "a string"
 	case c == 't', c == 'f':

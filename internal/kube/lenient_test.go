@@ -39,7 +39,7 @@ func badValues(t reflect.Type, path string, wrap func(any) map[string]any, yield
 			yield(badValue{path, wrap(value)})
 		}
 	}
-	if _, whole := reflect.New(t).Interface().(json.Unmarshaler); whole {
+	if isWhole(t) {
 		return
 	}
 	switch t.Kind() {
@@ -222,8 +222,12 @@ func TestLenient_NamesFieldAndWhatIsWrong(t *testing.T) {
 		spec map[string]any
 		want v1.Unread
 	}{
-		"an expression for a number": {map[string]any{"role": "r", "kubelet": map[string]any{"maxPods": "self.vcpus * 10", "podsPerCore": 3}}, "spec.kubelet.maxPods must be a whole number of 32 bits, and is a string\n"},
-		"a number that is too large": {map[string]any{"role": "r", "kubelet": map[string]any{"maxPods": int64(1) << 40, "podsPerCore": 3}}, "spec.kubelet.maxPods must be a whole number of 32 bits, and is another number\n"},
+		"an expression, and fields without a type": {map[string]any{"role": "r", "kubelet": map[string]any{"maxPods": "vcpus * 10", "podsPerCore": 3, "featureGates": 7}}, ""},
+		"a number that is too large":               {map[string]any{"role": "r", "kubelet": map[string]any{"maxPods": int64(1) << 40, "podsPerCore": 3}}, "spec.kubelet.maxPods must be a whole number of 32 bits, or an expression in a string, and is another number\n"},
+		"a setting of the kubelet": {
+			map[string]any{"role": "r", "kubelet": map[string]any{"cpuCFSQuota": "no", "podsPerCore": 3, "imageMaximumGCAge": "10m"}},
+			"spec.kubelet.cpuCFSQuota must be true or false, and is a string\n",
+		},
 		"in a list": {
 			map[string]any{"role": "r", "kubelet": map[string]any{"podsPerCore": 3}, "subnetSelectorTerms": []any{map[string]any{"id": "s"}, map[string]any{"tags": "x"}}},
 			"spec.subnetSelectorTerms[1].tags must be an object, and is a string\n",

@@ -2,6 +2,8 @@ package legacy
 
 import (
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -32,7 +34,7 @@ func (c *converter) forHCL(s subject, field, what, remedy string) {
 
 func (c *converter) keepClass(d document) {
 	s := d.subject()
-	in, ok := strictly[classInput](d, strict{report: &c.report, lacks: &c.lacks})
+	in, ok := strictly[classInput](withExtra(d), strict{report: &c.report, lacks: &c.lacks})
 	if !ok || !c.named(s, in.Metadata) {
 		return
 	}
@@ -46,6 +48,31 @@ func (c *converter) keepClass(d document) {
 		k.ContainerRuntime = ""
 	}
 	c.addClass(&class{subject: s, current: &in.Spec, out: nodeClass{Metadata: c.keptMeta(in.Metadata)}})
+}
+
+// withExtra puts the settings of the kubelet that have no attribute of their own where the
+// resource has them.
+func withExtra(d document) document {
+	spec, _ := d.body["spec"].(map[string]any)
+	kubelet, is := spec["kubelet"].(map[string]any)
+	if !is {
+		return d
+	}
+	known, extra := fieldsOf(reflect.TypeFor[kubeletInput]()), map[string]any{}
+	kubelet = maps.Clone(kubelet)
+	for name, value := range kubelet {
+		if _, there := known[name]; !there || name == "extra" {
+			extra[name] = value
+			delete(kubelet, name)
+		}
+	}
+	if len(extra) == 0 {
+		return d
+	}
+	kubelet["extra"] = extra
+	d.body, spec = maps.Clone(d.body), maps.Clone(spec)
+	d.body["spec"], spec["kubelet"] = spec, kubelet
+	return d
 }
 
 func (c *converter) keepPool(d document) {

@@ -192,7 +192,7 @@ func currentClassMistakes() map[string]mistake {
 	delete(all, "spec.amiSelectorTerms.ssmParameter")
 	delete(all, "spec.capacityReservationSelectorTerms")
 	all["spec.kubeletConfiguration"] = mistake{"a field of v1alpha5", "write spec.kubelet"}
-	for _, name := range []string{"placementGroupSelector", "ipPrefixCount", "networkInterfaces", "connectionTracking", "cpuOptions"} {
+	for _, name := range []string{"placementGroupSelector", "ipPrefixCount", "networkInterfaces", "connectionTracking", "cpuOptions", "enclaveOptions"} {
 		all["spec."+name] = mistake{leftOut + ", as karpenter_node_class has no such attribute and the daemon does not carry it out", "leave nodes that need it to a managed node group"}
 	}
 	return all

@@ -229,7 +229,7 @@ func TestServe_LimitsWeightTaintsAndKubeletAreThere(t *testing.T) {
 	if spec.Weight == nil || *spec.Weight != 7 || cpu.Value() != 1000 || len(spec.Template.Spec.Taints) != 1 || spec.Template.Spec.ExpireAfter.Duration.Seconds() != 600 {
 		t.Errorf("pool %+v", spec)
 	}
-	if k := out.Class.Spec.Kubelet; k == nil || k.MaxPods == nil || *k.MaxPods != 20 {
+	if k := out.Class.Spec.Kubelet; k == nil || k.MaxPods == nil || k.MaxPods.IntVal != 20 {
 		t.Errorf("kubelet %+v", k)
 	}
 }

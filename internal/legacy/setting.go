@@ -69,7 +69,7 @@ func launchSettings() []Setting {
 		{Variable: "IGNORE_DRA_REQUESTS", Value: "settings.ignoreDRARequests", Default: "true", Effect: "nothing is launched for a pod with resourceClaims", Remedy: "leave such pods to a managed node group"},
 		{Variable: "AMI_REFRESH_INTERVAL", Value: "settings.amiRefreshInterval", Default: "1m", Effect: ownTime},
 		{Variable: "SUBNET_REFRESH_INTERVAL", Value: "settings.subnetRefreshInterval", Default: "1m", Effect: ownTime},
-		{Variable: "AWS_FEATURE_GATES", Value: "settings.awsFeatureGates", Default: "NodeClassCEL=false", Effect: "an EC2NodeClass has no expressions", Remedy: "write numbers and quantities"},
+		{Variable: "AWS_FEATURE_GATES", Value: "settings.awsFeatureGates", Default: "NodeClassCEL=false", Effect: "expressions of an EC2NodeClass are evaluated in any case, and the other gates are not carried out"},
 		{Variable: "ASSUME_ROLE_ARN", Global: "aws.assumeRoleARN", Value: "settings.assumeRoleARN", Effect: "the daemon works with its own role", Remedy: "give the controller's own role the rights that it needs"},
 		{Variable: "ASSUME_ROLE_DURATION", Global: "aws.assumeRoleDuration", Value: "settings.assumeRoleDuration", Default: "15m", Effect: "the daemon assumes no role"},
 	}

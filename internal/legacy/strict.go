@@ -189,6 +189,10 @@ func (s strict) checkScalar(path string, value any, t reflect.Type) {
 		if _, ok := parseQuantity(text); !ok {
 			s.mismatch(path, value, "a quantity", "write one such as 500m, 4 or 16Gi")
 		}
+	case reflect.TypeFor[orExpression](), reflect.TypeFor[amount]():
+		if !isText && !isNumber {
+			s.mismatch(path, value, "a number or an expression", "write one such as 110 or vcpus * 10")
+		}
 	default:
 		if !isText {
 			remedy := "write text"

@@ -51,8 +51,14 @@ func empty(v reflect.Value) bool {
 // value writes a value of the output types.
 func (w *hclWriter) value(v reflect.Value) hclwrite.Tokens {
 	switch kind := v.Kind(); {
-	case kind == reflect.Pointer:
+	case kind == reflect.Interface && v.IsNil():
+		return raw(hclsyntax.TokenIdent, "null")
+	case kind == reflect.Pointer, kind == reflect.Interface:
 		return w.value(v.Elem())
+	case kind == reflect.Bool:
+		return hclwrite.TokensForValue(cty.BoolVal(v.Bool()))
+	case kind == reflect.Float64:
+		return hclwrite.TokensForValue(cty.NumberFloatVal(v.Float()))
 	case kind == reflect.Struct:
 		return w.object(v)
 	case kind == reflect.Map:
@@ -76,6 +82,10 @@ func (w *hclWriter) value(v reflect.Value) hclwrite.Tokens {
 	case v.Type() == reflect.TypeFor[wire.Quantity]() && w.field != "kubelet": // whose amounts stay text
 		if q, ok := parseQuantity(v.String()); ok {
 			return w.text(quantity.SpellAmount(q.String()))
+		}
+	case v.Type() == reflect.TypeFor[orExpression]():
+		if _, is := wire.Number(v.String()).Value(); is {
+			return raw(hclsyntax.TokenIdent, v.String())
 		}
 	case v.Type() == reflect.TypeFor[wire.Number]() || v.Type() == reflect.TypeFor[wire.Bool]():
 		if !templated(v.String()) {

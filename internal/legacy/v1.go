@@ -117,7 +117,38 @@ type classInputSpec struct {
 	AMISelectorTerms    []imageInput      `json:"amiSelectorTerms"`
 	BlockDeviceMappings []mappingInput    `json:"blockDeviceMappings,omitempty"`
 	Reservations        []reservationTerm `json:"capacityReservationSelectorTerms,omitempty"`
+	Kubelet             *kubeletInput     `json:"kubelet,omitempty"`
 }
+
+// kubeletInput is wire.Kubelet with expressions, and with any further field; see withExtra.
+type kubeletInput struct {
+	ClusterDNS                  []string          `json:"clusterDNS,omitempty"`
+	ContainerRuntime            string            `json:"containerRuntime,omitempty"`
+	MaxPods                     orExpression      `json:"maxPods,omitempty"`
+	PodsPerCore                 wire.Number       `json:"podsPerCore,omitempty"`
+	SystemReserved              map[string]amount `json:"systemReserved,omitempty"`
+	KubeReserved                map[string]amount `json:"kubeReserved,omitempty"`
+	EvictionHard                map[string]string `json:"evictionHard,omitempty"`
+	EvictionSoft                map[string]string `json:"evictionSoft,omitempty"`
+	EvictionSoftGracePeriod     map[string]string `json:"evictionSoftGracePeriod,omitempty"`
+	EvictionMaxPodGracePeriod   wire.Number       `json:"evictionMaxPodGracePeriod,omitempty"`
+	ImageGCHighThresholdPercent wire.Number       `json:"imageGCHighThresholdPercent,omitempty"`
+	ImageGCLowThresholdPercent  wire.Number       `json:"imageGCLowThresholdPercent,omitempty"`
+	CPUCFSQuota                 wire.Bool         `json:"cpuCFSQuota,omitempty"`
+	Extra                       map[string]any    `json:"extra,omitempty"`
+}
+
+// orExpression is a number or an expression for one; "" is absent.
+type orExpression string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (o *orExpression) UnmarshalJSON(data []byte) error { return (*wire.Number)(o).UnmarshalJSON(data) }
+
+// amount is a quantity or an expression for one.
+type amount string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (a *amount) UnmarshalJSON(data []byte) error { return (*wire.Quantity)(a).UnmarshalJSON(data) }
 
 type imageInput struct {
 	Alias        string            `json:"alias,omitempty"`

@@ -24,11 +24,11 @@ func TestClass_KubeletSettingsLimitThePodsOfANode(t *testing.T) {
 		want    int64
 	}{
 		"none":                   {nil, 29},
-		"maxPods":                {&awsv1.KubeletConfiguration{MaxPods: ptr[int32](110)}, 110},
+		"maxPods":                {&awsv1.KubeletConfiguration{MaxPods: awsv1.Pods(110)}, 110},
 		"podsPerCore":            {&awsv1.KubeletConfiguration{PodsPerCore: ptr[int32](5)}, 10},
 		"podsPerCore 0":          {&awsv1.KubeletConfiguration{PodsPerCore: ptr[int32](0)}, 29},
-		"the smaller of both":    {&awsv1.KubeletConfiguration{MaxPods: ptr[int32](110), PodsPerCore: ptr[int32](50)}, 100},
-		"the smaller, the other": {&awsv1.KubeletConfiguration{MaxPods: ptr[int32](8), PodsPerCore: ptr[int32](50)}, 8},
+		"the smaller of both":    {&awsv1.KubeletConfiguration{MaxPods: awsv1.Pods(110), PodsPerCore: ptr[int32](50)}, 100},
+		"the smaller, the other": {&awsv1.KubeletConfiguration{MaxPods: awsv1.Pods(8), PodsPerCore: ptr[int32](50)}, 8},
 	} {
 		class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: awsv1.EC2NodeClassSpec{Kubelet: c.kubelet}}
 		class.Status.Subnets = []awsv1.Subnet{{ID: "subnet-1", Zone: zone.Name, ZoneID: zone.ID}}
@@ -171,10 +171,10 @@ func TestClass_HasWhatItsImageFamilyKeepsAndMaps(t *testing.T) {
 		firstGraviton bool
 	}{
 		"AL2023":                           {family: "AL2023", pods: 29, kept: (11*29 + 255 + 100) * mi, disk: 20 * gi, volumes: 20},
-		"AL2023 with fewer pods":           {family: "AL2023", kubelet: &awsv1.KubeletConfiguration{MaxPods: ptr[int32](8)}, pods: 8, kept: (11*29 + 255 + 100) * mi, disk: 20 * gi, volumes: 20},
+		"AL2023 with fewer pods":           {family: "AL2023", kubelet: &awsv1.KubeletConfiguration{MaxPods: awsv1.Pods(8)}, pods: 8, kept: (11*29 + 255 + 100) * mi, disk: 20 * gi, volumes: 20},
 		"AL2":                              {family: "AL2", pods: 29, kept: (11*29 + 255 + 100) * mi, disk: 20 * gi, volumes: 20, firstGraviton: true},
 		"Bottlerocket":                     {family: "Bottlerocket", pods: 29, kept: (11*29 + 255 + 100) * mi, disk: 20 * gi, volumes: 24, firstGraviton: true},
-		"Bottlerocket with fewer pods":     {family: "Bottlerocket", kubelet: &awsv1.KubeletConfiguration{MaxPods: ptr[int32](8), PodsPerCore: ptr[int32](1)}, pods: 8, kept: (11*8 + 255 + 100) * mi, disk: 20 * gi, volumes: 24, firstGraviton: true},
+		"Bottlerocket with fewer pods":     {family: "Bottlerocket", kubelet: &awsv1.KubeletConfiguration{MaxPods: awsv1.Pods(8), PodsPerCore: ptr[int32](1)}, pods: 8, kept: (11*8 + 255 + 100) * mi, disk: 20 * gi, volumes: 24, firstGraviton: true},
 		"Bottlerocket with a larger disk":  {family: "Bottlerocket", mappings: []awsv1.BlockDeviceMapping{disk("/dev/xvda", "5Gi"), disk("/dev/xvdb", "100Gi")}, pods: 29, kept: (11*29 + 255 + 100) * mi, disk: 100 * gi, volumes: 105, firstGraviton: true},
 		"Bottlerocket of a snapshot":       {family: "Bottlerocket", mappings: []awsv1.BlockDeviceMapping{snapshot}, pods: 29, kept: (11*29 + 255 + 100) * mi, disk: 20 * gi, volumes: 4, firstGraviton: true},
 		"Custom":                           {family: "Custom", pods: 29, kept: (11*29 + 255 + 100) * mi, disk: 20 * gi, volumes: 20, firstGraviton: true},

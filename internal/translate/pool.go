@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
+
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
@@ -104,7 +106,8 @@ func Class(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market, r
 		return out
 	}
 	images := family.Of(c)
-	s := catalog.Settings{MemoryOverheadPerMillion: overhead.MemoryPerMillion, ReservedENIs: overhead.ReservedENIs, RootVolumeBytes: podVolume(c, images)}
+	s := kubeletSettings(c)
+	s.MemoryOverheadPerMillion, s.ReservedENIs, s.RootVolumeBytes = overhead.MemoryPerMillion, overhead.ReservedENIs, podVolume(c, images)
 	for _, n := range c.Status.Subnets {
 		zone := catalog.Zone{Name: n.Zone, ID: n.ZoneID}
 		if !slices.Contains(s.Zones, zone) {
@@ -119,14 +122,6 @@ func Class(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market, r
 		}
 	}
 	s.InstanceStore = c.Spec.InstanceStorePolicy != nil // RAID0 is the only one
-	s.Kept = kept(c.Spec.Kubelet)
-	if k := c.Spec.Kubelet; k != nil && k.MaxPods != nil {
-		s.MaxPods = int(*k.MaxPods)
-	}
-	if k := c.Spec.Kubelet; k != nil && k.PodsPerCore != nil {
-		s.PodsPerCore = int(*k.PodsPerCore)
-	}
-	images.Adapt(&s)
 	volumes := launchVolumes(c, images)
 	s.Volumes = len(volumes)
 	for _, v := range volumes {
@@ -135,7 +130,12 @@ func Class(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market, r
 	if getsPublicIP(c) {
 		out.Address = catalog.PublicIPv4
 	}
-	for _, t := range catalog.Build(facts, market, s) {
+	types, err := typesOf(c.Spec.Kubelet, facts, market, s)
+	if err != nil {
+		out.Ready, out.NotReady = false, err.Error()
+		return out
+	}
+	for _, t := range types {
 		if _, ok := ImageFor(c, t.Labels); ok {
 			// Launch templates attach no EFA interfaces, so nodes have none to offer.
 			t.Capacity, t.Allocatable = t.Capacity.Extend(efa, 0), t.Allocatable.Extend(efa, 0)
@@ -144,6 +144,28 @@ func Class(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market, r
 		}
 	}
 	return out
+}
+
+// kubeletSettings are those that follow from the family of images and its kubelet, where no
+// expression makes others for an instance type.
+func kubeletSettings(c *awsv1.EC2NodeClass) catalog.Settings {
+	s := catalog.Settings{Kept: kept(c.Spec.Kubelet)}
+	if n, is := podLimit(c.Spec.Kubelet); is {
+		s.MaxPods = n
+	}
+	if k := c.Spec.Kubelet; k != nil && k.PodsPerCore != nil {
+		s.PodsPerCore = int(*k.PodsPerCore)
+	}
+	family.Of(c).Adapt(&s)
+	return s
+}
+
+// podLimit is maxPods where that is a number.
+func podLimit(k *awsv1.KubeletConfiguration) (n int, is bool) {
+	if k == nil || k.MaxPods == nil || k.MaxPods.Type != intstr.Int {
+		return 0, false
+	}
+	return int(k.MaxPods.IntVal), true
 }
 
 // ImageFor returns the class's first image that runs on a node with these

@@ -41,7 +41,7 @@ func FieldsOf(kind string) []Field {
 	case v1.NodeClaimKind:
 		return append(nodeFields("spec."), append([]Field{carriedOut("spec.resources.requests")}, statusFields(claimStatus())...)...)
 	case awsv1.EC2NodeClassKind:
-		return slices.Concat(classFields(), classAMIFields(), classVolumeFields(), classKubeletFields(), statusFields(classStatus()))
+		return slices.Concat(classFields(), classAMIFields(), classVolumeFields(), statusFields(classStatus()))
 	}
 	return nil
 }
@@ -73,7 +73,7 @@ func poolFields() []Field {
 		carriedOut("spec.template.metadata.annotations"),
 		carriedOut("spec.disruption.consolidationPolicy"),
 		carriedOut("spec.disruption.consolidateAfter"),
-		carriedOut("spec.disruption.budgets"),
+		carriedOut("spec.disruption.budgets"), // but for the reason that UnsupportedOf names
 		carriedOut("spec.limits"),
 		carriedOut("spec.weight"),
 		carriedOut("spec.replicas"),
@@ -126,6 +126,11 @@ func UnsupportedOf(p *v1.NodePool) []Fault {
 			})
 		}
 	}
+	for i, b := range p.Spec.Disruption.Budgets {
+		if slices.Contains(b.Reasons, v1.ReasonUnhealthy) {
+			out = append(out, Fault{fmt.Sprintf("spec.disruption.budgets[%d].reasons", i), "no node is disrupted because it is unhealthy", "remove the reason " + string(v1.ReasonUnhealthy)})
+		}
+	}
 	return out
 }
 
@@ -134,7 +139,9 @@ func UnsupportedOfClass(c *awsv1.EC2NodeClass) []Fault {
 	out := append(faults(c, FieldsOf(awsv1.EC2NodeClassKind), Unsupported), ignoredTerms(c)...)
 	if k := c.Spec.Kubelet; k != nil {
 		for _, x := range family.Of(c).Ignores(*k) {
-			out = append(out, Fault{"spec.kubelet." + x.Field, x.Effect, x.Remedy})
+			if !x.Refused {
+				out = append(out, Fault{"spec.kubelet." + x.Field, x.Effect, x.Remedy})
+			}
 		}
 	}
 	return out
@@ -142,7 +149,7 @@ func UnsupportedOfClass(c *awsv1.EC2NodeClass) []Fault {
 
 // RefusedOfClass says which fields keep the EC2NodeClass from being ready.
 func RefusedOfClass(c *awsv1.EC2NodeClass) []Fault {
-	return append(faults(c, FieldsOf(awsv1.EC2NodeClassKind), Refused), refusedThresholds(c)...)
+	return append(faults(c, FieldsOf(awsv1.EC2NodeClassKind), Refused), kubeletFaults(c)...)
 }
 
 // faults names each field of the object whose row has the given support.

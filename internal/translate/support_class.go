@@ -29,6 +29,7 @@ func classFields() []Field {
 		carriedOut("spec.metadataOptions"),
 		carriedOut("spec.instanceStorePolicy"),
 		carriedOut("spec.context"),
+		carriedOut("spec.kubelet"), // but for what kubeletFaults names, and the family of images
 		{
 			Path: "spec.placementGroupSelector", Support: Unsupported,
 			Effect: "instances are in no placement group", Remedy: "remove the field, or leave these nodes to a managed node group",
@@ -48,6 +49,10 @@ func classFields() []Field {
 		{
 			Path: "spec.cpuOptions", Support: Unsupported,
 			Effect: "instances have EC2's CPU options", Remedy: "remove the field",
+		},
+		{
+			Path: "spec.enclaveOptions.enabled", Support: Unsupported, Concerns: func(value any) bool { return value == true },
+			Effect: "instances have no Nitro Enclaves", Remedy: "remove the field, or leave these nodes to a managed node group",
 		},
 	}
 }
@@ -75,34 +80,6 @@ func classVolumeFields() []Field {
 	out := []Field{carriedOut(at + "deviceName"), carriedOut(at + "rootVolume")}
 	for _, name := range []string{"volumeSize", "volumeType", "encrypted", "deleteOnTermination", "iops", "throughput", "kmsKeyID", "snapshotID", "volumeInitializationRate"} {
 		out = append(out, carriedOut(at+"ebs."+name))
-	}
-	return out
-}
-
-// classKubeletFields are carried out, but for values with which the kubelet does not start.
-func classKubeletFields() []Field {
-	const at = "spec.kubelet."
-	out := []Field{{
-		Path: at + "maxPods", Support: Refused, Concerns: func(value any) bool { return value == int64(0) },
-		Effect: "nodes without room for pods are of no use", Remedy: "raise the number, or remove the field",
-	}}
-	for _, x := range []struct {
-		name     string
-		readable func(string) bool
-	}{
-		{"systemReserved", IsReserved},
-		{"kubeReserved", IsReserved},
-		{"evictionHard", IsThreshold},
-		{"evictionSoft", IsThreshold},
-		{"evictionSoftGracePeriod", IsGracePeriod},
-	} {
-		out = append(out, Field{
-			Path: at + x.name, Support: Refused, Concerns: unreadable(x.readable),
-			Effect: "the kubelet does not start with a value that it cannot read", Remedy: "write quantities such as 100Mi, thresholds such as 100Mi or 5%, and durations such as 1m30s",
-		})
-	}
-	for _, name := range []string{"podsPerCore", "clusterDNS", "evictionMaxPodGracePeriod", "imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "cpuCFSQuota"} {
-		out = append(out, carriedOut(at+name))
 	}
 	return out
 }

@@ -157,7 +157,7 @@ func TestLegacy_WhatTheirTypesSerialiseIsServed(t *testing.T) {
 			if errs := out.Pool.Validate(); len(errs) > 0 {
 				t.Error(errs)
 			}
-			if k := out.Class.Spec.Kubelet; k == nil || *k.MaxPods != 20 || k.EvictionSoftGracePeriod["memory.available"] != "1m0s" || !*k.CPUCFSQuota {
+			if k := out.Class.Spec.Kubelet; k == nil || k.MaxPods.IntVal != 20 || k.EvictionSoftGracePeriod["memory.available"] != "1m0s" || !*k.CPUCFSQuota {
 				t.Errorf("kubelet %+v", k)
 			}
 			if got := out.Pool.Spec.Template.Spec.ExpireAfter.Duration.Hours(); got != 720 {

@@ -41,15 +41,14 @@ func differences() []difference {
 		byMinLength = "Karpenter refuses the empty text by a rule, we by the schema"
 		conditions  = "NodeClaims of old releases have conditions without reason and message, and one type serves all kinds; the daemon writes both"
 		noEffect    = "Karpenter has this on the list, where it has no effect; what is no label value makes the NodePool not ready"
-		onTheField  = "the default is on the field as in Karpenter's next minor release, so a disruption block may leave the field out"
+		anyField    = "Karpenter says of each value what is said of the object: any is kept"
 	)
 	out := []difference{
-		{"NodePool spec.disruption required", onTheField},
-		{"NodePool spec.disruption.consolidateAfter default", onTheField},
 		{"NodePool spec.template.spec.requirements[].values maxLength", noEffect},
 		{"NodePool spec.template.spec.requirements[].values pattern", noEffect},
 		{"NodeClaim spec.requirements[].values maxLength", noEffect},
 		{"NodeClaim spec.requirements[].values pattern", noEffect},
+		{"EC2NodeClass spec.kubelet{} x-kubernetes-preserve-unknown-fields", anyField},
 		{"EC2NodeClass spec.instanceProfile minLength", byMinLength},
 		{"EC2NodeClass spec.role minLength", byMinLength},
 		{"EC2NodeClass spec.blockDeviceMappings[].ebs.volumeSize pattern", "Karpenter's takes a unit without a number, and leaves out sizes such as 18Ti"},

@@ -24,23 +24,39 @@ func absent() map[string]string {
 	const (
 		outOfScope = "the feature is not carried out; the condition Unsupported says so where a field asks for it"
 		atLaunch   = "launches are not tried in advance: a NodeClaim says what EC2 refused"
+		repair     = "the daemon repairs and reboots no node"
+		kubelet    = "a setting of the kubelet that is refused has the reason UnsupportedField, as any other field; the message says what is wrong"
 	)
 	return map[string]string{
-		"karpenter.k8s.aws/placement-group-id":        outOfScope,
-		"karpenter.k8s.aws/placement-group-partition": outOfScope,
-		"PlacementGroupDrift":                         outOfScope,
-		"PlacementGroupResolutionFailed":              outOfScope,
-		"PlacementGroupNotFound":                      outOfScope,
-		"karpenter.sh/requested-dra-drivers":          outOfScope,
-		"DRADriverPoolsNotPublished":                  outOfScope,
-		"compatibility.karpenter.sh/provider":         "Karpenter declares it and uses it nowhere",
-		"CreateFleetAuthCheckFailed":                  atLaunch,
-		"CreateLaunchTemplateAuthCheckFailed":         atLaunch,
-		"RunInstancesAuthCheckFailed":                 atLaunch,
-		"DryRunDisabled":                              atLaunch,
-		"ConsistentStateFound":                        "a node with less than its NodeClaim promised is seen by the resources that it reports",
-		"ConsistencyCheckFailed":                      "see ConsistentStateFound",
-		"RegistrationHookPending":                     "registration has no hooks",
+		"karpenter.k8s.aws/placement-group-id":         outOfScope,
+		"karpenter.k8s.aws/placement-group-partition":  outOfScope,
+		"PlacementGroupDrift":                          outOfScope,
+		"PlacementGroupResolutionFailed":               outOfScope,
+		"PlacementGroupNotFound":                       outOfScope,
+		"karpenter.sh/requested-dra-drivers":           outOfScope,
+		"DRADriverPoolsNotPublished":                   outOfScope,
+		"karpenter.k8s.aws/nvidia-consumable-capacity": outOfScope,
+		"NVIDIAConsumableCapacityInvalid":              outOfScope,
+		"DRADisabled":                                  outOfScope,
+		"karpenter.sh/do-not-repair":                   repair,
+		"karpenter.sh/reboot-pre-boot-id":              repair,
+		"karpenter.sh/reboot-termination-grace-period": repair,
+		"karpenter.sh/rebooting":                       repair,
+		"Rebooting":                                    repair,
+		"karpenter.sh/disruption-cost":                 "alpha in Karpenter; the daemon goes by the cost of nodes, and by what protects pods",
+		"InvalidKubeletConfiguration":                  kubelet,
+		"KubeletExpressionInvalid":                     kubelet,
+		"KubeletExpressionEvaluationFailed":            kubelet,
+		"KubeletExpressionsDisabled":                   "expressions are evaluated in any case",
+		"UnsupportedKubeletConfiguration":              kubelet,
+		"CreateFleetAuthCheckFailed":                   atLaunch,
+		"CreateLaunchTemplateAuthCheckFailed":          atLaunch,
+		"RunInstancesAuthCheckFailed":                  atLaunch,
+		"DryRunDisabled":                               atLaunch,
+		"ConsistentStateFound":                         "a node with less than its NodeClaim promised is seen by the resources that it reports",
+		"ConsistencyCheckFailed":                       "see ConsistentStateFound",
+		"RegistrationHookPending":                      "registration has no hooks",
+		"compatibility.karpenter.sh/provider":          "Karpenter declares it and uses it nowhere",
 	}
 }
 

@@ -33,13 +33,8 @@ func TestRules_KarpenterGivesTheSameVerdictOnEveryCase(t *testing.T) {
 
 // neverAlone are the places of rules that no object breaks without breaking another rule.
 func neverAlone(path, message string) bool {
-	switch path {
-	case "spec.kubelet.evictionSoft", "spec.kubelet.evictionSoftGracePeriod":
-		return true // a signal is in both or in neither, so the rules on its name break together
-	case "spec.subnetSelectorTerms", "spec.securityGroupSelectorTerms":
-		return strings.HasSuffix(message, "cannot be empty") // Karpenter's rules on id refuse the empty list, too
-	}
-	return false
+	// Karpenter's rules on id refuse the empty list, too.
+	return slices.Contains([]string{"spec.subnetSelectorTerms", "spec.securityGroupSelectorTerms"}, path) && strings.HasSuffix(message, "cannot be empty")
 }
 
 // A rule that no case is about would be compared with nothing. The case must break that

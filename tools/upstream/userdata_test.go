@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	theirs "github.com/aws/karpenter-provider-aws/pkg/apis/v1"
+	"github.com/aws/karpenter-provider-aws/pkg/cel"
+	"github.com/aws/karpenter-provider-aws/pkg/operator/options"
 	"github.com/aws/karpenter-provider-aws/pkg/providers/amifamily"
 	"github.com/aws/karpenter-provider-aws/pkg/providers/launchtemplate"
 	nodeadm "github.com/awslabs/amazon-eks-ami/nodeadm/api/v1alpha1"
@@ -44,7 +46,8 @@ func instances() []instance {
 	return []instance{
 		{name: "nothing set"},
 		{name: kubeletText, kubelet: everySetting()},
-		{name: zeros, kubelet: &awsv1.KubeletConfiguration{MaxPods: &zero, PodsPerCore: &zero, EvictionMaxPodGracePeriod: &zero, ImageGCLowThresholdPercent: &zero}},
+		{name: further, kubelet: furtherSettings()},
+		{name: zeros, kubelet: &awsv1.KubeletConfiguration{MaxPods: awsv1.Pods(0), PodsPerCore: &zero, EvictionMaxPodGracePeriod: &zero, ImageGCLowThresholdPercent: &zero}},
 		{name: "two DNS servers", kubelet: &awsv1.KubeletConfiguration{ClusterDNS: []string{"169.254.20.10", "10.96.0.10"}}},
 		{name: "labels", labels: map[string]string{
 			"team": "web", "empty": "", "example.com/a": "b", "notk8s.io/a": "b", "karpenter.sh/nodepool": "default", "karpenter.sh/capacity-type": "spot",
@@ -143,7 +146,7 @@ func everySetting() *awsv1.KubeletConfiguration {
 	number := func(n int32) *int32 { return &n }
 	no := false
 	return &awsv1.KubeletConfiguration{
-		ClusterDNS: []string{"10.96.0.53"}, MaxPods: number(110), PodsPerCore: number(8),
+		ClusterDNS: []string{"10.96.0.53"}, MaxPods: awsv1.Pods(110), PodsPerCore: number(8),
 		SystemReserved:          map[string]awsv1.ReservedQuantity{"cpu": "100m", "pid": "100"},
 		KubeReserved:            map[string]awsv1.ReservedQuantity{"memory": "1Gi", "cpu": "90m", "ephemeral-storage": "1Gi"},
 		EvictionHard:            map[string]awsv1.EvictionThreshold{"memory.available": "5%", "nodefs.available": "10%"},
@@ -151,6 +154,14 @@ func everySetting() *awsv1.KubeletConfiguration {
 		EvictionSoftGracePeriod: map[string]string{"memory.available": "1m30s", "nodefs.inodesFree": "90s"}, EvictionMaxPodGracePeriod: number(60),
 		ImageGCHighThresholdPercent: number(70), ImageGCLowThresholdPercent: number(60), CPUCFSQuota: &no,
 	}
+}
+
+// furtherSettings are some that have no name in the API.
+func furtherSettings() *awsv1.KubeletConfiguration {
+	return &awsv1.KubeletConfiguration{Further: map[string]json.RawMessage{
+		"imageMaximumGCAge": json.RawMessage(`"10m"`), "podPidsLimit": json.RawMessage(`1024`), "featureGates": json.RawMessage(`{"NodeSwap":true}`),
+		"memorySwap": json.RawMessage(`{"swapBehavior":"LimitedSwap"}`), "allowedUnsafeSysctls": json.RawMessage(`["net.core.somaxconn"]`),
+	}}
 }
 
 const none, refused = familytest.None, familytest.Refused
@@ -177,6 +188,7 @@ func explanations() []explanation {
 		headers  = "cloud-init reads the headers of a part; Karpenter keeps them for AL2 alone"
 		encoded  = "Karpenter loses the header that says how the part is encoded"
 		template = "a template may leave an empty line before the text; Karpenter takes the text for MIME and cannot read it"
+		settable = "Bottlerocket has the setting; with Karpenter such a class is not ready"
 		keeps    = "a setting of the user that neither the class nor the NodeClaim has stays"
 	)
 	const elsewhere, ipv6, dns4, white, mimeText, tomlText, two = "kube-dns elsewhere", "IPv6", "IPv6, DNS server of IPv4", "white space", "MIME", "TOML", "two DNS servers"
@@ -188,6 +200,8 @@ func explanations() []explanation {
 		{al2, "", "--max-pods", none, "29", counted},
 		{al2, "", "--use-max-pods", none, "false", counted},
 
+		{bottlerocket, further, "settings.kubernetes.pod-pids-limit", "1024", none, settable},
+		{bottlerocket, further, "settings.kubernetes.allowed-unsafe-sysctls", `["net.core.somaxconn"]`, none, settable},
 		{al2023, zeros, "spec.kubelet.config.maxPods", none, "0", zero},
 		{al2023, zeros, "spec.kubelet.config.podsPerCore", none, "0", zero},
 		{bottlerocket, zeros, "settings.kubernetes.max-pods", none, "0", zero},
@@ -225,6 +239,7 @@ func explanations() []explanation {
 // Names that both tables have, and the types of parts.
 const (
 	kubeletText, zeros        = "kubelet", "kubelet of zeros"
+	further                   = "further settings of the kubelet"
 	shellType, nodeConfigType = `text/x-shellscript; charset="us-ascii"`, "application/node.eks.aws"
 )
 
@@ -241,9 +256,11 @@ func TestUserData_JoinsAsUpstreams(t *testing.T) {
 
 // A field that the case leaves out would be compared with nothing.
 func TestUserData_CaseOfTheKubeletSetsEveryField(t *testing.T) {
-	class := (&instance{kubelet: everySetting()}).class(al2023)
-	all := reflect.ValueOf(*converted(t, class).Spec.Kubelet)
-	for field, value := range all.Fields() {
+	all, err := theirs.ParseKubeletConfig(converted(t, (&instance{kubelet: everySetting()}).class(al2023)).Spec.Kubelet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for field, value := range reflect.ValueOf(*all).Fields() {
 		if value.IsZero() {
 			t.Errorf("%s is not set", field.Name)
 		}
@@ -317,7 +334,12 @@ func (i *instance) theirs(t *testing.T, class *awsv1.EC2NodeClass) string {
 		claim.Spec.Taints = append(claim.Spec.Taints, corev1.Taint{Key: taint.Key, Value: taint.Value, Effect: corev1.TaintEffect(taint.Effect)})
 	}
 	types := []*cloudprovider.InstanceType{{Name: "m5.large", Capacity: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("29")}}}
-	templates, err := amifamily.NewDefaultResolver("us-west-2").Resolve(of, claim, types, karpv1.CapacityTypeOnDemand, "default", &amifamily.Options{
+	evaluator, err := cel.NewEnvironment()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := options.ToContext(t.Context(), &options.Options{})
+	templates, err := amifamily.NewDefaultResolver("us-west-2", nil, evaluator).Resolve(ctx, of, claim, types, karpv1.CapacityTypeOnDemand, "default", &amifamily.Options{
 		ClusterName: cluster.Name, ClusterEndpoint: cluster.Endpoint, ClusterCIDR: &cluster.ServiceCIDR, CABundle: &authority, KubeDNSIP: net.ParseIP(dns),
 		InstanceStorePolicy: of.Spec.InstanceStorePolicy, AMISelectorTerms: of.Spec.AMISelectorTerms, AMIs: of.Status.AMIs,
 		Labels: launchtemplate.InjectDoNotSyncTaintsLabel(of.AMIFamily(), i.labels),

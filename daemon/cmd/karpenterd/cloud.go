@@ -10,10 +10,12 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/market"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/nodeclass"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/telemetry"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
 // classes makes the reconciler of EC2NodeClasses.
@@ -21,7 +23,8 @@ func (d *daemon) classes() *nodeclass.Reconciler {
 	return nodeclass.New(nodeclass.Config{
 		Cluster: d.joined.now, Region: d.config.Region, Cloud: nodeclass.Share(d.aws, time.Now), Objects: d.world, Writer: d.nodeClasses(),
 		Logger: d.logger.Named("ec2nodeclass"), Now: time.Now, Counted: d.world.ReservationsCounted, Catalogue: d.market.State,
-		Isolated: d.config.IsolatedVPC,
+		Isolated:    d.config.IsolatedVPC,
+		Expressions: func(class *awsv1.EC2NodeClass) error { return translate.CheckExpressions(class, d.world.Facts()) },
 	})
 }
 

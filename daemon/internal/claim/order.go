@@ -3,8 +3,6 @@ package claim
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"math"
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
@@ -22,7 +20,7 @@ import (
 
 // order is what is asked of EC2 for one NodeClaim.
 type order struct {
-	templates map[string]awsspec.LaunchTemplate // by name
+	templates map[string]awsspec.LaunchTemplate // by name: all that the overrides have
 	request   aws.LaunchRequest                 // without the token
 	every     []aws.Override                    // all that the NodeClaim admits; the request has some of them
 	types     map[string]catalog.InstanceType
@@ -56,7 +54,7 @@ func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.I
 	}
 	o := order{types: map[string]catalog.InstanceType{}, stamp: drift.ClassStamp(class)}
 	o.stamp[awsv1.AnnotationInstanceProfile] = class.Status.InstanceProfile
-	capacityType := first(translated, label.CapacityType, label.OnDemand)
+	capacityType := firstOf(translated, label.CapacityType, label.OnDemand)
 	reservation := ""
 	if capacityType == label.Reserved {
 		if reservation = translated.Reservation; reservation == "" {
@@ -84,51 +82,18 @@ func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.I
 	if len(o.request.Overrides) == 0 {
 		return order{}, fmt.Errorf("nodeclaim %s: EC2NodeClass %s has no subnet, image and offering for any of its instance types: correct the selector terms of the class, or the requirements", claim.Name, class.Name)
 	}
+	// Every override has its image. That of the template must not follow from prices, or
+	// each change of them made another template. So it is chosen among all types.
+	first := slices.MinFunc(o.request.Overrides, byPlace)
 	slices.SortFunc(o.request.Overrides, func(a, b aws.Override) int {
 		return cmp.Or(cmp.Compare(a.Priority, b.Priority), byPlace(a, b))
 	})
-	name, err := o.takeTemplates(claim, class, facts, owner, types)
-	if err != nil {
-		return order{}, err
-	}
-	o.allows = func(x aws.Override) bool {
-		return allows(translated, class, types, x) && x.LaunchTemplate == name[x.InstanceType]
-	}
+	by := templatesOf(claim, class, facts, capacityType, owner, o.types)
+	by.base.ImageID, by.base.Reservation, by.base.Dedicated = first.ImageID, reservation, o.tenancy == label.Dedicated
+	err = o.name(by, first)
+	o.allows = func(x aws.Override) bool { return allows(translated, class, types, x) && o.named(by, types, x) }
 	o.every, o.request.Overrides = o.request.Overrides, narrowed(claim, o.request.Overrides, o.types)
-	return o, nil
-}
-
-// takeTemplates makes the launch templates of the order. There is one, which the request
-// names, unless kubelets have to be told how many pods they may run: then each override
-// names the template for the number of its type. It returns by instance type what an
-// override has to name.
-func (o *order) takeTemplates(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, facts family.Cluster, owner awsspec.Owner, types []catalog.InstanceType) (map[string]string, error) {
-	// Every override has its image. That of the template must not follow from prices, or
-	// each change of them made another template. So it is chosen among all types.
-	image := slices.MinFunc(o.request.Overrides, byPlace).ImageID
-	o.templates = map[string]awsspec.LaunchTemplate{}
-	byPods, byType := map[int64]string{}, map[string]string{}
-	for _, t := range types {
-		if _, made := byPods[t.MaxPods]; !made {
-			of, err := template(claim, class, facts, o.request.CapacityType, owner, o.types, t.MaxPods)
-			if err != nil {
-				return nil, err
-			}
-			of.ImageID, of.Reservation, of.Dedicated = image, o.request.Reservation, o.tenancy == label.Dedicated
-			byPods[t.MaxPods] = of.Name()
-			o.templates[of.Name()] = of
-		}
-		if t.MaxPods > 0 {
-			byType[t.Name] = byPods[t.MaxPods]
-		}
-	}
-	for i := range o.request.Overrides {
-		x := &o.request.Overrides[i]
-		if x.LaunchTemplate = byType[x.InstanceType]; x.LaunchTemplate == "" {
-			o.request.LaunchTemplate = byPods[0]
-		}
-	}
-	return byType, nil
+	return o, err
 }
 
 // tenancyOf is the tenancy of the NodeClaim's instance. Reservations that a NodeClaim can
@@ -179,40 +144,11 @@ func allows(claim cluster.Claim, class *awsv1.EC2NodeClass, types []catalog.Inst
 	return ok && image == x.ImageID && slices.ContainsFunc(class.Status.Subnets, func(s awsv1.Subnet) bool { return s.ID == x.SubnetID && s.Zone == x.Zone })
 }
 
-func first(claim cluster.Claim, key, otherwise string) string {
+func firstOf(claim cluster.Claim, key, otherwise string) string {
 	if r, ok := claim.Requirements.Get(key); ok {
 		if values, listed := r.Values(); listed && len(values) > 0 {
 			return values[0]
 		}
 	}
 	return otherwise
-}
-
-func template(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, facts family.Cluster, capacityType string, owner awsspec.Owner,
-	types map[string]catalog.InstanceType, pods int64,
-) (awsspec.LaunchTemplate, error) {
-	labels := map[string]string{}
-	maps.Copy(labels, claim.Labels)
-	// A launch writes the labels of its instance on the NodeClaim, and registration copies
-	// them to the Node. In the template they would turn a retry into another request.
-	for _, key := range []string{label.ZoneID, label.Tenancy, label.Reservation, label.ReservationType, label.ReservationInterruptible} {
-		delete(labels, key)
-	}
-	for _, t := range types {
-		for _, x := range t.Labels {
-			delete(labels, x.Key)
-		}
-	}
-	labels[v1.LabelCapacityType] = capacityType
-	node := family.Node{Cluster: facts, Labels: labels, Class: class, MaxPods: int32(min(pods, math.MaxInt32))}
-	for _, t := range slices.Concat(claim.Spec.Taints, claim.Spec.StartupTaints) {
-		node.Taints = append(node.Taints, family.Taint{Key: t.Key, Value: t.Value, Effect: string(t.Effect)})
-	}
-	userData, err := family.Of(class).UserData(node)
-	if err != nil {
-		return awsspec.LaunchTemplate{}, fmt.Errorf("ec2nodeclass %s: %w", class.Name, err)
-	}
-	t := family.LaunchTemplate(class, owner)
-	t.UserData, t.Spot = userData, capacityType == label.Spot
-	return t, nil
 }

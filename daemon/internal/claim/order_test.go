@@ -1,6 +1,8 @@
 package claim
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -117,6 +119,9 @@ func TestMakeOrder_EqualClaimsGiveEqualRequestsAndOthersOthers(t *testing.T) {
 		"kubelet's DNS": func(_ *v1.NodeClaim, k *awsv1.EC2NodeClass) {
 			k.Spec.Kubelet = &awsv1.KubeletConfiguration{ClusterDNS: []string{"169.254.20.10"}}
 		},
+		"a further setting of the kubelet": func(_ *v1.NodeClaim, k *awsv1.EC2NodeClass) {
+			k.Spec.Kubelet = &awsv1.KubeletConfiguration{Further: map[string]json.RawMessage{"imageMaximumGCAge": json.RawMessage(`"10m"`)}}
+		},
 		"zones": func(c *v1.NodeClaim, _ *awsv1.EC2NodeClass) { c.Spec.Requirements[2].Values = []string{"a"} },
 	} {
 		if asked(change) == same {
@@ -139,12 +144,12 @@ func TestMakeOrder_KubeletsAreToldThePlannedPodsWhereTheImageCountsOthers(t *tes
 		}
 		for _, x := range o.request.Overrides {
 			want := fmt.Sprintf(told, map[string]int{"c5.large": 20, "c6g.large": 11}[x.InstanceType])
-			if got := o.templates[x.LaunchTemplate].UserData; !strings.Contains(got, want) {
+			if got := o.templates[cmp.Or(x.LaunchTemplate, o.request.LaunchTemplate)].UserData; !strings.Contains(got, want) {
 				t.Errorf("%s, %s: user data lacks %s:\n%s", images, x.InstanceType, want, got)
 			}
 		}
-		if o.request.LaunchTemplate != "" || len(o.request.Templates()) != 2 {
-			t.Errorf("%s: the request has template %q, overrides have %q", images, o.request.LaunchTemplate, o.request.Templates())
+		if len(o.request.Templates()) != 2 {
+			t.Errorf("%s: the request has the templates %q", images, o.request.Templates())
 		}
 	}
 	plain, err := makeOrder(nodeClaim(label.OnDemand), class(), instanceTypes(), facts)
@@ -153,6 +158,34 @@ func TestMakeOrder_KubeletsAreToldThePlannedPodsWhereTheImageCountsOthers(t *tes
 	}
 	if strings.Contains(plain.template().UserData, "maxPods") || len(plain.templates) != 1 {
 		t.Errorf("where nothing is reserved, %d templates and user data\n%s", len(plain.templates), plain.template().UserData)
+	}
+}
+
+// With expressions, the plan counts on other numbers for each instance type.
+func TestMakeOrder_EachInstanceTypeIsToldThePodsThatArePlanned(t *testing.T) {
+	k, types := class(), instanceTypes()
+	k.Spec.Kubelet = &awsv1.KubeletConfiguration{MaxPods: awsv1.PodExpression("vcpus * 10")}
+	types[0].Kubelet, types[1].Kubelet = `{"maxPods":17}`, `{"maxPods":8}`
+	o, err := makeOrder(nodeClaim(label.Spot), k, types, facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(o.request.Templates()) != 2 {
+		t.Fatalf("launch templates %q", o.request.Templates())
+	}
+	for _, x := range o.request.Overrides {
+		name := cmp.Or(x.LaunchTemplate, o.request.LaunchTemplate)
+		want := map[string]string{"c5.large": `"maxPods": 17`, "c6g.large": `"maxPods": 8`}[x.InstanceType]
+		if !strings.Contains(o.templates[name].UserData, want) {
+			t.Errorf("%s: launch template %q has no %s", x.InstanceType, name, want)
+		}
+		other := x
+		if other.LaunchTemplate = ""; x.LaunchTemplate == "" {
+			other.LaunchTemplate = "another"
+		}
+		if !o.allows(x) || o.allows(other) {
+			t.Errorf("%s: its launch template is allowed %v, another one %v", x.InstanceType, o.allows(x), o.allows(other))
+		}
 	}
 }
 

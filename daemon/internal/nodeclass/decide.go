@@ -87,7 +87,11 @@ func decide(class *awsv1.EC2NodeClass, o observation, f facts, now time.Time) *a
 			class.Spec.Role), now)
 	}
 	set(awsv1.ConditionValidationSucceeded, nil, func() *verdict {
-		if v := validate(class, conditions, f); v != nil || !profileFault(o.launchErr) {
+		v := validate(class, conditions, f)
+		if o.expressions != nil && (v == nil || v.status == metav1.ConditionUnknown) {
+			return failed(v1.ReasonUnsupportedField, "%v", o.expressions)
+		}
+		if v != nil || !profileFault(o.launchErr) {
 			return v
 		}
 		return &verdict{

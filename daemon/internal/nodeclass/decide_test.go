@@ -1,6 +1,7 @@
 package nodeclass
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -279,7 +280,6 @@ func TestDecide_NamesWhatIsUnsupportedWhileTheClassIsReady(t *testing.T) {
 }
 
 func TestDecide_IsNotReadyWhereIgnoringAFieldWouldDoHarm(t *testing.T) {
-	none := int32(0)
 	for name, c := range map[string]struct {
 		change func(*awsv1.EC2NodeClassSpec)
 		want   string
@@ -287,13 +287,23 @@ func TestDecide_IsNotReadyWhereIgnoringAFieldWouldDoHarm(t *testing.T) {
 		"no role's name": {func(s *awsv1.EC2NodeClassSpec) { s.Role, s.InstanceProfile = "role/", "" }, "spec.role: no role has such a name"},
 		"another family": {func(s *awsv1.EC2NodeClassSpec) { s.AMIFamily = "Windows2022" }, "spec.amiFamily: there are no nodes with Windows"},
 		"profile by ARN": {func(s *awsv1.EC2NodeClassSpec) { s.InstanceProfile = "arn:aws:iam::1:instance-profile/x" }, "spec.instanceProfile: no instance profile has such a name"},
-		"no pods":        {func(s *awsv1.EC2NodeClassSpec) { s.Kubelet = &awsv1.KubeletConfiguration{MaxPods: &none} }, "spec.kubelet.maxPods: nodes without room for pods"},
-		"no spec":        {func(s *awsv1.EC2NodeClassSpec) { *s = awsv1.EC2NodeClassSpec{} }, "condition SubnetsReady is False"},
+		"no pods":        {func(s *awsv1.EC2NodeClassSpec) { s.Kubelet = &awsv1.KubeletConfiguration{MaxPods: awsv1.Pods(0)} }, "spec.kubelet.maxPods: nodes without room for pods"},
+		"no field": {func(s *awsv1.EC2NodeClassSpec) {
+			s.Kubelet = &awsv1.KubeletConfiguration{Further: map[string]json.RawMessage{"imageMaximumAge": json.RawMessage(`"1m"`)}}
+		}, "spec.kubelet.imageMaximumAge: the configuration of a kubelet"},
+		"no expression": {func(s *awsv1.EC2NodeClassSpec) {
+			s.Kubelet = &awsv1.KubeletConfiguration{MaxPods: awsv1.PodExpression("cores")}
+		}, `spec.kubelet.maxPods: "cores" is no expression for a number: `},
+		"no result": {func(*awsv1.EC2NodeClassSpec) {}, "spec.kubelet.maxPods: the expression has no result"},
+		"no spec":   {func(s *awsv1.EC2NodeClassSpec) { *s = awsv1.EC2NodeClassSpec{} }, "condition SubnetsReady is False"},
 	} {
 		class, o := class(), found()
 		c.change(&class.Spec)
-		if name == "no spec" {
+		switch name {
+		case "no spec":
 			o = observation{}
+		case "no result":
+			o.expressions = errors.New("spec.kubelet.maxPods: the expression has no result for the instance type x: division by zero")
 		}
 		got := decide(class, o, clusterFacts(), at(10))
 		condition := got.Conditions().Get(awsv1.ConditionValidationSucceeded)

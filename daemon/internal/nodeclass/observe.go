@@ -32,6 +32,7 @@ type observation struct {
 	launchAsked     bool  // whether EC2 has said if it allows a launch; see mayLaunch
 	launchErr       error // why it does not
 	catalogue       market.State
+	expressions     error // what has no result for an instance type
 }
 
 // image is an image with the instance types that it is made for.
@@ -71,7 +72,7 @@ func (r *Reconciler) observe(ctx context.Context, class *awsv1.EC2NodeClass) (o 
 	}
 	asking.Go(func() { o.images, o.imagesErr = r.images(ctx, class) })
 	asking.Go(func() { o.profile, o.profileErr = r.profile(ctx, class) })
-	o.catalogue = r.Catalogue()
+	o.catalogue, o.expressions = r.Catalogue(), r.Expressions(class)
 	asking.Wait()
 	return o
 }

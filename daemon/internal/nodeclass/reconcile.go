@@ -84,6 +84,8 @@ type Config struct {
 	// Isolated says that IAM cannot be reached: it is asked for classes with a role only, which
 	// need it.
 	Isolated bool
+	// Expressions says which expression of the class has no result for an instance type.
+	Expressions func(*awsv1.EC2NodeClass) error
 }
 
 // Reconciler keeps the status of all EC2NodeClasses.

@@ -182,7 +182,8 @@ func (w *world) reconciler(p profiles) *Reconciler {
 			}
 			w.counted = left
 		},
-		Catalogue: func() market.State { return w.o.catalogue },
+		Catalogue:   func() market.State { return w.o.catalogue },
+		Expressions: func(*awsv1.EC2NodeClass) error { return w.o.expressions },
 	})
 }
 

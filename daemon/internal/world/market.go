@@ -15,6 +15,13 @@ import (
 // spot prices change a little every few minutes, and each change has the fleet searched anew.
 const sameParts = 100
 
+// Facts returns what the instance types are. They must not be changed.
+func (w *World) Facts() []catalog.Fact {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.facts
+}
+
 // Sell replaces the facts of the instance types and the market. Only the classes for which
 // that changes something that matters are news to the decision core. The arguments must not
 // be changed any more.

@@ -135,9 +135,15 @@ type EC2NodeClassSpec struct {
 	//
 	// +optional
 	AssociatePublicIPAddress *bool `json:"associatePublicIPAddress,omitempty"`
-	// Kubelet configures the kubelet.
+	// Kubelet configures the kubelet. It takes every field of the kubelet's own configuration,
+	// kubelet.config.k8s.io/v1beta1. maxPods, and the values of kubeReserved and
+	// systemReserved, may be CEL expressions, which are evaluated for each instance type.
+	// A field or a value that no kubelet takes keeps the class from being ready.
 	//
 	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
 	Kubelet *KubeletConfiguration `json:"kubelet,omitempty"`
 	// InstanceStorePolicy RAID0 joins the instance store volumes of an instance to one file
 	// system, which has the ephemeral storage of its pods. Instances without such volumes

@@ -1,83 +1,143 @@
 package awsv1
 
-// KubeletConfiguration configures the kubelet.
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// KubeletConfiguration configures the kubelet. Its fields are those of the kubelet's own
+// configuration, kubelet.config.k8s.io/v1beta1. The definition takes any field and value, as
+// Karpenter's does; package translate says what is wrong with one.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.imageGCHighThresholdPercent) || !has(self.imageGCLowThresholdPercent) || self.imageGCHighThresholdPercent > self.imageGCLowThresholdPercent",message="imageGCHighThresholdPercent must be above imageGCLowThresholdPercent: raise it"
-// +kubebuilder:validation:XValidation:rule="!has(self.evictionSoft) || self.evictionSoft.all(k, has(self.evictionSoftGracePeriod) && k in self.evictionSoftGracePeriod)",message="every signal of evictionSoft needs a grace period: add it to evictionSoftGracePeriod"
-// +kubebuilder:validation:XValidation:rule="!has(self.evictionSoftGracePeriod) || self.evictionSoftGracePeriod.all(k, has(self.evictionSoft) && k in self.evictionSoft)",message="every signal of evictionSoftGracePeriod needs a threshold: add it to evictionSoft"
+// What plans and user data are made of has a Go field. All else is in Further, so that
+// nothing is lost when an object is read and written.
 type KubeletConfiguration struct {
 	// ClusterDNS are the addresses of the DNS servers that pods use.
-	//
-	// +optional
 	ClusterDNS []string `json:"clusterDNS,omitempty"`
-	// MaxPods of a node. Without it the number follows from the network interfaces.
-	//
-	// +optional
-	// +kubebuilder:validation:Minimum=0
-	MaxPods *int32 `json:"maxPods,omitempty"`
+	// MaxPods of a node: a number, or an expression (see package kubeletcel). Without it the
+	// number follows from the network interfaces.
+	MaxPods *intstr.IntOrString `json:"maxPods,omitempty"`
 	// PodsPerCore is the most pods of a node for each of its vCPUs, where that is
 	// fewer than MaxPods. 0 is no limit.
-	//
-	// +optional
-	// +kubebuilder:validation:Minimum=0
 	PodsPerCore *int32 `json:"podsPerCore,omitempty"`
 	// SystemReserved is what the kubelet keeps for the system.
-	//
-	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage', 'pid'])",message="no such resource: write cpu, memory, ephemeral-storage or pid"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !self[k].startsWith('-'))",message="what is reserved cannot be negative"
 	SystemReserved map[string]ReservedQuantity `json:"systemReserved,omitempty"`
 	// KubeReserved is what the kubelet keeps for itself and the container runtime.
-	//
-	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage', 'pid'])",message="no such resource: write cpu, memory, ephemeral-storage or pid"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !self[k].startsWith('-'))",message="what is reserved cannot be negative"
 	KubeReserved map[string]ReservedQuantity `json:"kubeReserved,omitempty"`
 	// EvictionHard are the thresholds at which the kubelet evicts pods at once.
-	//
-	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['memory.available', 'nodefs.available', 'nodefs.inodesFree', 'imagefs.available', 'imagefs.inodesFree', 'pid.available'])",message="no such eviction signal: write memory.available, nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree or pid.available"
 	EvictionHard map[string]EvictionThreshold `json:"evictionHard,omitempty"`
 	// EvictionSoft are the thresholds at which the kubelet evicts pods after a time.
-	//
-	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['memory.available', 'nodefs.available', 'nodefs.inodesFree', 'imagefs.available', 'imagefs.inodesFree', 'pid.available'])",message="no such eviction signal: write memory.available, nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree or pid.available"
 	EvictionSoft map[string]EvictionThreshold `json:"evictionSoft,omitempty"`
 	// EvictionSoftGracePeriod is that time, for each signal of EvictionSoft.
-	//
-	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['memory.available', 'nodefs.available', 'nodefs.inodesFree', 'imagefs.available', 'imagefs.inodesFree', 'pid.available'])",message="no such eviction signal: write memory.available, nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree or pid.available"
 	EvictionSoftGracePeriod map[string]string `json:"evictionSoftGracePeriod,omitempty"`
 	// EvictionMaxPodGracePeriod bounds the grace period of pods that are evicted at a soft
 	// threshold, in seconds.
-	//
-	// +optional
 	EvictionMaxPodGracePeriod *int32 `json:"evictionMaxPodGracePeriod,omitempty"`
 	// ImageGCHighThresholdPercent is the use of the disk above which the kubelet removes
 	// images that no container uses.
-	//
-	// +optional
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=100
 	ImageGCHighThresholdPercent *int32 `json:"imageGCHighThresholdPercent,omitempty"`
 	// ImageGCLowThresholdPercent is the use of the disk down to which it removes them.
-	//
-	// +optional
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=100
 	ImageGCLowThresholdPercent *int32 `json:"imageGCLowThresholdPercent,omitempty"`
 	// CPUCFSQuota says whether the kubelet enforces CPU limits.
-	//
-	// +optional
 	CPUCFSQuota *bool `json:"cpuCFSQuota,omitempty"`
+
+	// Further are the other fields by name, as JSON in one form: keys are sorted, and there
+	// is no white space.
+	Further map[string]json.RawMessage `json:"-"`
 }
 
-// ReservedQuantity is a quantity that the kubelet keeps.
-//
-// +kubebuilder:validation:Pattern=`^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`
+// ReservedQuantity is a quantity that the kubelet keeps, or an expression for one.
 type ReservedQuantity string
 
 // EvictionThreshold is a quantity, or a percentage of what the node has.
-//
-// +kubebuilder:validation:Pattern=`^((\d{1,2}(\.\d{1,2})?|100(\.0{1,2})?)%||(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?)$`
 type EvictionThreshold string
+
+// Pods is a number of pods for MaxPods.
+func Pods(n int32) *intstr.IntOrString {
+	out := intstr.FromInt32(n)
+	return &out
+}
+
+// PodExpression is an expression for MaxPods.
+func PodExpression(text string) *intstr.IntOrString {
+	out := intstr.FromString(text)
+	return &out
+}
+
+// knownKubelet is KubeletConfiguration without its methods.
+type knownKubelet KubeletConfiguration
+
+// KubeletFields are the fields of the kubelet that have a Go field.
+func KubeletFields() []string {
+	var out []string
+	for f := range reflect.TypeFor[KubeletConfiguration]().Fields() {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "-" {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// MarshalJSON writes all fields, those in Further among them.
+func (k KubeletConfiguration) MarshalJSON() ([]byte, error) {
+	known, err := json.Marshal(knownKubelet(k))
+	if err != nil || len(k.Further) == 0 {
+		return known, err
+	}
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(known, &fields); err != nil {
+		return nil, err
+	}
+	own := KubeletFields()
+	for name, value := range k.Further {
+		if !slices.Contains(own, name) {
+			fields[name] = value
+		}
+	}
+	return json.Marshal(fields)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. A field that is null is absent.
+func (k *KubeletConfiguration) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		return nil
+	}
+	var known knownKubelet
+	if err := utiljson.Unmarshal(data, &known); err != nil {
+		return err
+	}
+	var fields map[string]any
+	if err := utiljson.Unmarshal(data, &fields); err != nil {
+		return err
+	}
+	*k = KubeletConfiguration(known)
+	own := KubeletFields()
+	for name, value := range fields {
+		if value == nil || slices.Contains(own, name) {
+			continue
+		}
+		if err := k.SetFurther(name, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SetFurther sets a field that has no Go field. The value is as JSON is read without types.
+func (k *KubeletConfiguration) SetFurther(name string, value any) error {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("field %s encode: %w", name, err)
+	}
+	if k.Further == nil {
+		k.Further = map[string]json.RawMessage{}
+	}
+	k.Further[name] = raw
+	return nil
+}

@@ -28,6 +28,16 @@ type UnsupportedSpec struct {
 	//
 	// +optional
 	CPUOptions *CPUOptions `json:"cpuOptions,omitempty"`
+	// EnclaveOptions say whether instances can have Nitro Enclaves.
+	//
+	// +optional
+	EnclaveOptions *EnclaveOptions `json:"enclaveOptions,omitempty"`
+}
+
+// EnclaveOptions of AWS Nitro Enclaves.
+type EnclaveOptions struct {
+	// Enabled instances can have enclaves.
+	Enabled bool `json:"enabled"`
 }
 
 // PlacementGroupSelector selects a placement group by name or by id.

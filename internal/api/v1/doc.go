@@ -1,7 +1,7 @@
 // Package v1 holds the wire types of API group karpenter.sh/v1: NodePool and
 // NodeClaim, with their CustomResourceDefinitions (generated, embedded) and the
 // names of every label, annotation, taint, finalizer, condition and reason of
-// the group. The JSON is that of Karpenter 1.14; quantities and durations are Kubernetes strings ("500m", "1h30m").
+// the group. The JSON is that of Karpenter 1.15; quantities and durations are Kubernetes strings ("500m", "1h30m").
 //
 // The schemas accept and refuse what Karpenter's do; the module tools/upstream compares
 // the two. An API server silently prunes a field that the schema does not know, unless the

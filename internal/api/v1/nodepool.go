@@ -187,8 +187,11 @@ type Budget struct {
 
 // DisruptionReason is why a node is removed.
 //
-// +kubebuilder:validation:Enum=Underutilized;Empty;Drifted
+// +kubebuilder:validation:Enum=Underutilized;Empty;Drifted;Unhealthy
 type DisruptionReason string
+
+// ReasonUnhealthy is Karpenter's reason to repair a node. The daemon repairs none.
+const ReasonUnhealthy DisruptionReason = "Unhealthy"
 
 // NodePoolStatus is the observed state of a NodePool.
 type NodePoolStatus struct {

@@ -37,6 +37,7 @@ func nodeClassSaysWhatIsWrong(t *testing.T, d *daemonLab) {
 		{"no-groups", map[string]any{"securityGroupSelectorTerms": nothing}, awsv1.ConditionSecurityGroupsReady, []string{"spec.securityGroupSelectorTerms", "team=nobody", "tag the groups"}},
 		{"no-image", map[string]any{"amiSelectorTerms": alias("al2023@v20200101")}, awsv1.ConditionAMIsReady, []string{"spec.amiSelectorTerms", "al2023@v20200101", "use al2023@latest"}},
 		{"other-family", map[string]any{"amiSelectorTerms": alias("windows2022@latest")}, awsv1.ConditionValidationSucceeded, []string{"spec.amiSelectorTerms[0].alias", "no nodes with Windows"}},
+		{"no-setting", map[string]any{"kubelet": map[string]any{"imageMaximumAge": "10m"}}, awsv1.ConditionValidationSucceeded, []string{"spec.kubelet.imageMaximumAge", "no such field", "correct its name"}},
 		{"no-profile", map[string]any{"instanceProfile": "nowhere"}, awsv1.ConditionInstanceProfileReady, []string{"spec.instanceProfile", `"nowhere"`, "create it"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

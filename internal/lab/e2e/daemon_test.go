@@ -41,6 +41,7 @@ func TestDaemon(t *testing.T) {
 		"Delete_NodeOrNodeClaimDrainsAndTerminates":    deletingDrainsAndTerminates,
 		"NodeClass_SaysWhatIsWrongAndHowToMendIt":      nodeClassSaysWhatIsWrong,
 		"NodeClass_SelectsImagesOfItsOwn":              nodeClassSelectsItsOwnImages,
+		"NodeClass_GivesEachInstanceTypeItsPods":       nodeClassGivesEachInstanceTypeItsPods,
 		"NodeClass_OfBottlerocketMakesNodes":           nodeClassOfBottlerocket,
 		"NodeClass_RoleMakesTheInstanceProfile":        nodeClassRoleMakesTheProfile,
 		"NodePool_StaticKeepsItsNodes":                 staticPoolKeepsItsNodes,

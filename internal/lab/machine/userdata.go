@@ -6,11 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"mime/multipart"
 	"net/mail"
+	"reflect"
 	"strings"
 
+	kubeletapi "k8s.io/kubelet/config/v1beta1"
+	sigsjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
 
@@ -75,6 +79,29 @@ type taint struct {
 	Effect string `json:"effect"`
 }
 
+// obeyed leaves out of the kubelet's configuration what the machine does not obey. As a
+// kubelet does, it refuses what the kubelet's own types do not have.
+func obeyed(merged map[string]any) error {
+	spec, _ := merged["spec"].(map[string]any)
+	of, _ := spec["kubelet"].(map[string]any)
+	config, _ := of["config"].(map[string]any)
+	raw, err := json.Marshal(config)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUserData, err)
+	}
+	unknown, err := sigsjson.UnmarshalStrict(raw, &kubeletapi.KubeletConfiguration{})
+	if err = errors.Join(append(unknown, err)...); err != nil {
+		return fmt.Errorf("%w: configuration of the kubelet: %w", ErrUserData, err)
+	}
+	known := map[string]bool{}
+	for f := range reflect.TypeFor[kubeletConfig]().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		known[name] = true
+	}
+	maps.DeleteFunc(config, func(name string, _ any) bool { return !known[name] })
+	return nil
+}
+
 // readUserData finds the NodeConfig documents of the user data and merges them
 // in their order, the later one winning, as nodeadm does.
 func readUserData(data []byte) (nodeConfig, error) {
@@ -95,6 +122,9 @@ func readUserData(data []byte) (nodeConfig, error) {
 			return nodeConfig{}, fmt.Errorf("%w: document %d is %v %v, want %s NodeConfig", ErrUserData, i+1, one["apiVersion"], one["kind"], nodeConfigAPI)
 		}
 		merge(merged, one)
+	}
+	if err := obeyed(merged); err != nil {
+		return nodeConfig{}, err
 	}
 	raw, err := json.Marshal(merged)
 	if err != nil {

@@ -7,6 +7,7 @@
 package filltest
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -127,6 +128,8 @@ func (f *Filler) special(v reflect.Value) bool {
 	case metav1.MicroTime, metav1.Duration:
 	case resource.Quantity:
 		v.Set(reflect.ValueOf(resource.MustParse([]string{"0", "1", "250m", "1Gi", "3"}[f.rng.IntN(5)])))
+	case json.RawMessage:
+		v.Set(reflect.ValueOf(json.RawMessage(`"1h"`)))
 	case metav1.FieldsV1:
 		v.Set(reflect.ValueOf(*metav1.NewFieldsV1([]string{"{}", `{"f:status":{"f:nominatedNodeName":{}}}`}[f.rng.IntN(2)])))
 	default:

@@ -1,6 +1,7 @@
 package convert_test
 
 import (
+	"encoding/json"
 	"reflect"
 	"slices"
 	"testing"
@@ -68,11 +69,15 @@ func fullClass() awsv1.EC2NodeClassSpec {
 		}, {DeviceName: ptr("/dev/xvdb")}},
 		UserData: ptr("#!/bin/sh"), InstanceStorePolicy: ptr("RAID0"), Context: ptr("c-1"), DetailedMonitoring: ptr(true), AssociatePublicIPAddress: ptr(false),
 		Kubelet: &awsv1.KubeletConfiguration{
-			ClusterDNS: []string{"10.100.0.10", "10.100.0.2"}, MaxPods: ptr[int32](50), PodsPerCore: ptr[int32](0),
+			ClusterDNS: []string{"10.100.0.10", "10.100.0.2"}, MaxPods: awsv1.Pods(50), PodsPerCore: ptr[int32](0),
 			SystemReserved: map[string]awsv1.ReservedQuantity{"cpu": "100m", "memory": "0.1Gi"}, KubeReserved: map[string]awsv1.ReservedQuantity{"pid": "1000"},
 			EvictionHard: map[string]awsv1.EvictionThreshold{"memory.available": "5%"}, EvictionSoft: map[string]awsv1.EvictionThreshold{"nodefs.inodesFree": "10%"},
 			EvictionSoftGracePeriod: map[string]string{"nodefs.inodesFree": "90s"}, EvictionMaxPodGracePeriod: ptr[int32](60),
 			ImageGCHighThresholdPercent: ptr[int32](70), ImageGCLowThresholdPercent: ptr[int32](0), CPUCFSQuota: ptr(false),
+			Further: map[string]json.RawMessage{
+				"imageMaximumGCAge": json.RawMessage(`"10m"`), "featureGates": json.RawMessage(`{"NodeSwap":true}`), "podPidsLimit": json.RawMessage(`1024`),
+				"tracing": json.RawMessage(`{"samplingRatePerMillion":1}`), "allowedUnsafeSysctls": json.RawMessage(`["net.core.somaxconn"]`), "memoryThrottlingFactor": json.RawMessage(`0.5`),
+			},
 		},
 	}
 }

@@ -37,7 +37,7 @@ func NodeClassOf(ctx context.Context, spec awsv1.EC2NodeClassSpec, prior NodeCla
 			return objectOf(ctx, MetadataOptionsType().AttrTypes, metadataOptionsOf(m), diags)
 		}),
 		Kubelet: keep(was.Kubelet, spec.Kubelet, prior.Kubelet, func(k *awsv1.KubeletConfiguration) types.Object {
-			return objectOf(ctx, kubeletType().AttrTypes, kubeletOf(k), diags)
+			return objectOf(ctx, kubeletType().AttrTypes, kubeletOf(ctx, k, diags), diags)
 		}),
 	}
 }

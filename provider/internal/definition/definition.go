@@ -32,8 +32,9 @@ type Definition struct {
 	fields     map[string]bool // the names of all fields
 }
 
-// Parse compiles the first version of a CustomResourceDefinition in YAML.
-func Parse(document []byte) (*Definition, error) {
+// Parse compiles the first version of a CustomResourceDefinition in YAML. further are names
+// of fields that objects can have, and the schema does not name.
+func Parse(document []byte, further ...string) (*Definition, error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	if err := yaml.Unmarshal(document, crd); err != nil {
 		return nil, fmt.Errorf("definition parse: %w", err)
@@ -55,6 +56,9 @@ func Parse(document []byte) (*Definition, error) {
 	}
 	fields := map[string]bool{}
 	gather(structural, fields)
+	for _, name := range further {
+		fields[name] = true
+	}
 	return &Definition{structural: structural, schema: validator, rules: cel.NewValidator(structural, true, celconfig.PerCallLimit), fields: fields}, nil
 }
 

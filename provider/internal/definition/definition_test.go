@@ -63,7 +63,7 @@ func definitionOf(t *testing.T, kind string) *definition.Definition {
 	t.Helper()
 	for _, document := range append(v1.CRDs(), awsv1.CRDs()...) {
 		if strings.Contains(string(document), "kind: "+kind+"\n") {
-			d, err := definition.Parse(document)
+			d, err := definition.Parse(document, awsv1.KubeletFields()...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,7 +77,7 @@ func definitionOf(t *testing.T, kind string) *definition.Definition {
 func BenchmarkParse(b *testing.B) {
 	for b.Loop() {
 		for _, document := range append(v1.CRDs(), awsv1.CRDs()...) {
-			if _, err := definition.Parse(document); err != nil {
+			if _, err := definition.Parse(document, awsv1.KubeletFields()...); err != nil {
 				b.Fatal(err)
 			}
 		}

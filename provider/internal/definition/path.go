@@ -35,7 +35,7 @@ func Attribute(fieldPath string, rename *strings.Replacer) Steps {
 func mapsAndSets() []string {
 	return []string{
 		"values", "labels", "annotations", "limits", "tags",
-		"system_reserved", "kube_reserved", "eviction_hard", "eviction_soft", "eviction_soft_grace_period",
+		"system_reserved", "kube_reserved", "eviction_hard", "eviction_soft", "eviction_soft_grace_period", "extra",
 	}
 }
 

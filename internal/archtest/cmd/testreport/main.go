@@ -1,7 +1,7 @@
 // Command testreport runs `go test` with the arguments it is given, -json among
 // them. What follows a `--` are the arguments of another `go test`, which runs beside it, and
 // what follows a `++` those of one that runs after it: what waits runs side by side, and what
-// computes in turn. Where arguments begin with -parts=N, the tests of their package, the last
+// computes in turn. Arguments that begin with NAME=value have this in their environment. Where arguments begin with -parts=N, the tests of their package, the last
 // of the arguments, are dealt to N processes of one program, which run side by side.
 // The report is in a form for people: a line for each package as it finishes, the
 // output of failures in full, a sign of life while nothing finishes, and at
@@ -106,8 +106,19 @@ func apart(args []string, mark string) [][]string {
 
 // command is a program that prints test events.
 type command struct {
-	dir  string // where it runs; empty: here
+	dir  string   // where it runs; empty: here
+	env  []string // beside what this process has, as NAME=value
 	args []string
+}
+
+// commandOf is a go test. What its arguments begin with may be its environment.
+func commandOf(args []string) command {
+	var c command
+	for len(args) > 0 && strings.Contains(args[0], "=") && !strings.HasPrefix(args[0], "-") {
+		c.env, args = append(c.env, args[0]), args[1:]
+	}
+	c.args = append([]string{"go", "test"}, args...)
+	return c
 }
 
 // deal makes a lane of each run, and of one that begins with -parts=N that many, each with
@@ -119,7 +130,7 @@ func deal(ctx context.Context, programs string, runs [][]string) ([][]command, e
 		if !asked {
 			var lane []command
 			for _, args := range apart(args, "++") {
-				lane = append(lane, command{args: append([]string{"go", "test"}, args...)})
+				lane = append(lane, commandOf(args))
 			}
 			lanes = append(lanes, lane)
 			continue
@@ -161,6 +172,7 @@ func (r *report) test(ctx context.Context, c command, part string) error {
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
 	cmd.WaitDelay = 30 * time.Second // tests stop what they started
 	cmd.Dir, cmd.Stderr = c.dir, os.Stderr
+	cmd.Env = append(os.Environ(), c.env...)
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		return fmt.Errorf("test run: %w", err)

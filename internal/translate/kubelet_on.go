@@ -1,0 +1,188 @@
+package translate
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kubeletcel"
+)
+
+// expressions are those of a class, by the field and the resource that they are of; see
+// expressionAt.
+type expressions map[string]kubeletcel.Expression
+
+const maxPodsField = "maxPods"
+
+func expressionAt(field, resource string) string { return field + "[" + resource + "]" }
+
+// isExpression says whether the text is not a quantity, as what is kept from pods is
+// otherwise.
+func isExpression(text awsv1.ReservedQuantity) bool {
+	_, err := resource.ParseQuantity(string(text))
+	return err != nil
+}
+
+// reservations are the maps of the configuration whose values may be expressions.
+func reservations(k *awsv1.KubeletConfiguration) map[string]map[string]awsv1.ReservedQuantity {
+	return map[string]map[string]awsv1.ReservedQuantity{"kubeReserved": k.KubeReserved, "systemReserved": k.SystemReserved}
+}
+
+// compiled reads the expressions of the class. What does not compile keeps the class from
+// being ready, and is left out here.
+func compiled(k *awsv1.KubeletConfiguration) expressions {
+	out := expressions{}
+	if k == nil {
+		return out
+	}
+	add := func(at, text string) {
+		if x, err := kubeletcel.Compile(text); err == nil {
+			out[at] = x
+		}
+	}
+	if k.MaxPods != nil && k.MaxPods.Type == intstr.String {
+		add(maxPodsField, k.MaxPods.StrVal)
+	}
+	for field, values := range reservations(k) {
+		for name, text := range values {
+			if isExpression(text) {
+				add(expressionAt(field, name), string(text))
+			}
+		}
+	}
+	return out
+}
+
+// kubeletOn is the configuration with the numbers of the instance type in place of the
+// expressions. The settings are those of the class without expressions.
+func kubeletOn(k *awsv1.KubeletConfiguration, all expressions, f catalog.Fact, s catalog.Settings) (*awsv1.KubeletConfiguration, error) {
+	out := k.DeepCopy()
+	machine := kubeletcel.Machine{
+		InstanceType: f.Name, VCPUs: int64(f.VCPU), MemoryMiB: f.MemoryMiB, DefaultENIs: int64(f.ENIs), IPsOfENI: int64(f.IPv4PerENI), MaxPods: f.Pods(s),
+	}
+	if x, is := all[maxPodsField]; is {
+		pods, err := x.Evaluate(machine)
+		if err == nil && (pods < 0 || pods > math.MaxInt32) {
+			err = fmt.Errorf("the result %d is not between 0 and %d", pods, math.MaxInt32)
+		}
+		if err != nil {
+			return nil, onType(maxPodsField, f.Name, err)
+		}
+		out.MaxPods = awsv1.Pods(int32(pods)) //nolint:gosec // it fits: see above
+		if pods == 0 {
+			return out, nil // no such node is launched
+		}
+		s.MaxPods = int(pods)
+		machine.MaxPods = f.Pods(s)
+	}
+	values := reservations(out)
+	for _, field := range slices.Sorted(maps.Keys(values)) {
+		for _, name := range slices.Sorted(maps.Keys(values[field])) {
+			x, is := all[expressionAt(field, name)]
+			if !is {
+				continue
+			}
+			amount, err := x.Evaluate(machine)
+			if err == nil && (amount < 0 || amount > math.MaxInt32) {
+				err = fmt.Errorf("the result %d is not between 0 and %d", amount, math.MaxInt32)
+			}
+			if err != nil {
+				return nil, onType(expressionAt(field, name), f.Name, err)
+			}
+			values[field][name] = amountOf(name, amount)
+		}
+	}
+	return out, nil
+}
+
+func onType(at, instanceType string, err error) error {
+	return fmt.Errorf("spec.kubelet.%s: the expression has no result for the instance type %s: %w: correct it so that it has one for every type", at, instanceType, err)
+}
+
+// amountOf writes a result in the unit of the resource, which is the one that people write
+// it in: thousandths of a CPU, MiB of memory, GiB of disk, and numbers of processes. Of CPU
+// and memory it is rounded up to a multiple, as Karpenter does it, so that few instance types
+// need user data of their own.
+func amountOf(name string, n int64) awsv1.ReservedQuantity {
+	upTo := func(multiple int64) int64 { return (n + multiple - 1) / multiple * multiple }
+	text := strconv.FormatInt(n, 10)
+	switch name {
+	case "cpu":
+		text = strconv.FormatInt(upTo(10), 10) + "m"
+	case "memory":
+		text = strconv.FormatInt(upTo(16), 10) + "Mi"
+	case "ephemeral-storage":
+		text += "Gi"
+	}
+	return awsv1.ReservedQuantity(text)
+}
+
+// typesOf makes the instance types of the class. With expressions, what a node has is made
+// of the numbers that its user data gets. Types without room for pods are left out.
+func typesOf(k *awsv1.KubeletConfiguration, facts []catalog.Fact, market catalog.Market, s catalog.Settings) ([]catalog.InstanceType, error) {
+	all := compiled(k)
+	if len(all) == 0 {
+		return catalog.Build(facts, market, s), nil
+	}
+	var out []catalog.InstanceType
+	for _, f := range slices.SortedFunc(slices.Values(facts), func(a, b catalog.Fact) int { return strings.Compare(a.Name, b.Name) }) {
+		on, err := kubeletOn(k, all, f, s)
+		if err != nil {
+			return nil, err
+		}
+		own := s
+		own.Kept = kept(on)
+		if n, is := podLimit(on); is && n == 0 {
+			continue
+		} else if is {
+			own.MaxPods = n
+		}
+		text, err := json.Marshal(on)
+		if err != nil {
+			return nil, fmt.Errorf("spec.kubelet encode: %w", err)
+		}
+		for _, t := range catalog.Build([]catalog.Fact{f}, market, own) {
+			t.Kubelet = string(text)
+			out = append(out, t)
+		}
+	}
+	return out, nil
+}
+
+// CheckExpressions says which expression of the class has no result for one of the instance
+// types; nil if each has.
+func CheckExpressions(c *awsv1.EC2NodeClass, facts []catalog.Fact) error {
+	all := compiled(c.Spec.Kubelet)
+	if len(all) == 0 {
+		return nil
+	}
+	s := kubeletSettings(c)
+	for _, f := range facts {
+		if _, err := kubeletOn(c.Spec.Kubelet, all, f, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// KubeletOf is the configuration of the kubelet on a node of the type: that of the class,
+// with numbers in place of expressions.
+func KubeletOf(c *awsv1.EC2NodeClass, t catalog.InstanceType) (*awsv1.KubeletConfiguration, error) {
+	if t.Kubelet == "" {
+		return c.Spec.Kubelet, nil
+	}
+	out := &awsv1.KubeletConfiguration{}
+	if err := json.Unmarshal([]byte(t.Kubelet), out); err != nil {
+		return nil, fmt.Errorf("ec2nodeclass %s: settings of the kubelet on %s read: %w", c.Name, t.Name, err)
+	}
+	return out, nil
+}
