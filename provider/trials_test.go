@@ -61,6 +61,7 @@ func TestTrials_EveryOptionalAttributeComesChangesAndGoes(t *testing.T) {
 
 // run plays the trials in one state: each leaves it as it has found it.
 func (s *trials) run(t *testing.T) {
+	t.Helper()
 	s.h.t = t
 	i := s.h.resource(s.kind)
 	wantNoError(t, i.apply(s.base))
