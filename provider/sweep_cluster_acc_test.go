@@ -148,8 +148,8 @@ func (c *swept) sweepsBesideOthers() []*sweep {
 		},
 		{
 			kind: "karpenter_node_pool", id: "spot", setting: c.set, oneIn: 2, faults: faultsInCluster(), writes: writesCluster, denial: denialInCluster,
-			first: pool(object{"limits": object{"cpu": "5"}, "object_annotations": paused()}), second: pool(object{"weight": 7, "object_labels": object{"a": "2"}}),
-			renamed: pool(object{"limits": object{"cpu": "5"}, "object_annotations": paused(), "name": "other"}), newID: "other",
+			first: pool(object{"limits": object{"cpu": "5"}}), second: pool(object{"weight": 7, "object_labels": object{"a": "2"}, "object_annotations": paused()}),
+			renamed: pool(object{"limits": object{"cpu": "5"}, "name": "other"}), newID: "other",
 		},
 	}
 }
