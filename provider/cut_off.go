@@ -131,15 +131,6 @@ func finishPolicy(ctx context.Context, client *aws.Clients, want, policy aws.Pol
 		func(p aws.Policy) { own.takeUp(p.ARN, p.ID, fmt.Sprintf("policy %q", p.Name)) })
 }
 
-// createRole makes the role, or finishes what was left of it, and notes it.
-func (m *roleModel) createRole(ctx context.Context, client *aws.Clients, want aws.Role, own made) error {
-	role, err := client.CreateRole(ctx, want)
-	role, err = aws.Finish(role, err, func() (aws.Role, error) { return client.FinishRole(ctx, want) },
-		func(r aws.Role) { own.takeUp(madeRole, r.ID, fmt.Sprintf("role %q", r.Name)) })
-	m.made(role, own)
-	return err
-}
-
 // finishEntry gives the result of CreateAccessEntry, or the entry that was left. Of a role
 // that exists without this configuration, EKS makes such entries itself, for managed node
 // groups: the entry needs tags of this configuration.

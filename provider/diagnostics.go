@@ -35,10 +35,14 @@ func (b *base) fail(diags *diag.Diagnostics, verb string, m identified, err erro
 		b.warnOldCluster(diags, id, err) // it went with its cluster
 		return
 	}
+	var namesake *namesakeError
 	detail := fmt.Sprintf("karpenter_%s %q: %s.", b.kind, id, strings.TrimSuffix(err.Error(), "."))
 	remedy := b.remedy(id, err)
 	if conflict := errors.Is(err, aws.ErrConflict) || errors.Is(err, kube.ErrExists); conflict && verb == verbUpdate && !errors.Is(err, ErrOtherAccessEntry) && !errors.Is(err, ErrOtherAssociation) && !errors.Is(err, ErrUnfit) {
 		remedy = b.otherInPlace(id)
+	}
+	if errors.As(err, &namesake) && (verb != verbUpdate || namesake.other) {
+		remedy = namesake.remedy(b.importBlock(id))
 	}
 	if remedy != "" {
 		detail += "\n\n" + remedy

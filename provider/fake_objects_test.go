@@ -166,6 +166,10 @@ func (c *fakeObjects) put(path string, sent object, applied bool) object {
 				metadata[name] = old[name]
 			}
 		}
+		if applied && old["managedFields"] != nil {
+			keepOfOthers(metadata, old, "labels")
+			keepOfOthers(metadata, old, "annotations")
+		}
 	}
 	switch sent["kind"] {
 	case "CustomResourceDefinition":
@@ -176,6 +180,22 @@ func (c *fakeObjects) put(path string, sent object, applied bool) object {
 	}
 	c.objects[path] = sent
 	return sent
+}
+
+// keepOfOthers keeps the labels or annotations that the manager has not applied before.
+func keepOfOthers(metadata, old object, name string) {
+	kept, _ := metadata[name].(object)
+	had, _ := old[name].(object)
+	entry := old["managedFields"].(list)[0].(object)
+	for key, value := range had {
+		if _, sent := kept[key]; !sent && field(entry, "fieldsV1", "f:metadata", "f:"+name, "f:"+key) == nil {
+			if kept == nil {
+				kept = object{}
+				metadata[name] = kept
+			}
+			kept[key] = value
+		}
+	}
 }
 
 // managedFieldsOf names the fields of an object as the API server does, each list as one field.

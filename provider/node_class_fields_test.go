@@ -79,7 +79,7 @@ func TestNodeClass_EveryFieldThatIsCarriedOutIsAnAttribute(t *testing.T) {
 	}
 	// These are about the object, and about Terraform.
 	spare := slices.DeleteFunc(attributes, func(a string) bool {
-		return slices.Contains([]string{"name", "daemon", "tags_all", "wait", "ready"}, a) || strings.HasPrefix(a, "timeouts.")
+		return slices.Contains([]string{"name", "daemon", "object_labels", "object_annotations", "tags_all", "wait", "ready"}, a) || strings.HasPrefix(a, "timeouts.")
 	})
 	for _, field := range fields {
 		attribute := strings.Join(definition.Attribute(strings.ReplaceAll(field, "[]", ""), strings.NewReplacer("spec.", "")), ".")

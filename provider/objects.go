@@ -46,10 +46,9 @@ func resourceOf(ref kube.Ref) schema.GroupVersionResource {
 	return ref.GroupVersion().WithResource(names[ref.Kind])
 }
 
-// manifest is the object with the given spec, which is a Go value of the API's types, and
-// with the kept fields of own.
-func manifest(ref kube.Ref, spec any, own made) (*unstructured.Unstructured, error) {
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(spec)
+// manifest is the declared object, with the kept fields of own.
+func manifest(ref kube.Ref, want declared, own made) (*unstructured.Unstructured, error) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(want.spec)
 	if err != nil {
 		return nil, fmt.Errorf("%s convert: %w", ref, err)
 	}
@@ -67,6 +66,12 @@ func manifest(ref kube.Ref, spec any, own made) (*unstructured.Unstructured, err
 	obj := &unstructured.Unstructured{Object: map[string]any{"spec": fields}}
 	obj.SetGroupVersionKind(ref.GroupVersionKind)
 	obj.SetName(ref.Name)
+	if len(want.labels) > 0 {
+		obj.SetLabels(want.labels)
+	}
+	if len(want.annotations) > 0 {
+		obj.SetAnnotations(want.annotations)
+	}
 	return obj, nil
 }
 
@@ -95,8 +100,8 @@ func specInto(obj *unstructured.Unstructured, spec any) error {
 // createObject creates an object that must not exist yet. If an object of that
 // name is being deleted, createObject waits until it is gone. What an apply that was cut
 // off has left is taken up. It also waits until the definition is served: daemon, node classes and node pools can be in one apply.
-func (c *cluster) createObject(ctx context.Context, ref kube.Ref, spec any, own made) error {
-	obj, err := manifest(ref, spec, own)
+func (c *cluster) createObject(ctx context.Context, ref kube.Ref, want declared, own made) error {
+	obj, err := manifest(ref, want, own)
 	if err != nil {
 		return err
 	}
@@ -135,12 +140,13 @@ func (c *cluster) createOurs(ctx context.Context, obj *unstructured.Unstructured
 	return err
 }
 
-// declareObject gives the object that was made exactly the given spec. The apply
+// declareObject gives the object that was made exactly the declared spec. The apply
 // sets the given fields and removes the fields that we set before. A patch then
 // removes the fields that others have added: a spec of Karpenter has the user's
-// intent and nothing else, and no controller writes to it. ErrOtherObject.
-func (c *cluster) declareObject(ctx context.Context, ref kube.Ref, spec any, own made) error {
-	obj, err := manifest(ref, spec, own)
+// intent and nothing else, and no controller writes to it. Labels and annotations of others
+// stay. ErrOtherObject.
+func (c *cluster) declareObject(ctx context.Context, ref kube.Ref, want declared, own made) error {
+	obj, err := manifest(ref, want, own)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -33,6 +32,9 @@ type controllerRoleModel struct {
 	NodeRoleARN  types.String `tfsdk:"node_role_arn"`
 	NodeRoleARNs types.Set    `tfsdk:"node_role_arns"`
 	QueueARN     types.String `tfsdk:"queue_arn"`
+	QueueKeyARN  types.String `tfsdk:"queue_kms_key_arn"`
+	ImageARNs    types.Set    `tfsdk:"ami_ssm_parameter_arns"`
+	Further      types.List   `tfsdk:"additional_policy_statements"`
 	Policies     types.Map    `tfsdk:"policies"`
 	PolicyARNs   types.Map    `tfsdk:"policy_arns"`
 	tagsModel
@@ -105,23 +107,15 @@ func (r *controllerRole) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			MarkdownDescription: "ARN of the interruption queue, `karpenter_interruption_queue.<name>.arn`. Without `queue_arn`, the daemon may not read any queue.",
 			Validators:          []validator.String{validate.ARN("sqs", "")},
 		},
-		"oidc_issuer":     schema.StringAttribute{Computed: true, MarkdownDescription: "OIDC issuer of the cluster, without `https://`. Null with Pod Identity, which needs no issuer."},
-		"association_id":  schema.StringAttribute{Computed: true, MarkdownDescription: "Id of the Pod Identity association, such as `a-...`. Null with IRSA, and while the association is not as declared."},
-		"association_arn": schema.StringAttribute{Computed: true, MarkdownDescription: "ARN of the Pod Identity association. Null where `association_id` is null."},
-		"trust_policy":    schema.StringAttribute{Computed: true, MarkdownDescription: "Trust policy (JSON) of the role."},
-		"policies": schema.MapAttribute{
-			Computed: true, ElementType: types.StringType,
-			MarkdownDescription: "Policy documents (JSON) of the role, by policy name. Policies that others attached are not listed and not changed.",
-		},
-		"policy_arns": schema.MapAttribute{
-			Computed: true, ElementType: types.StringType,
-			MarkdownDescription: "ARNs of the role's own policies, by what they are for: `nodes`, `profiles`, `read`, and `interruption` if `queue_arn` is set.",
-		},
-		"tags":     tagsAttribute(),
-		"tags_all": tagsAllAttribute(),
-		"timeouts": r.timeoutsAttribute(ctx),
+		"queue_kms_key_arn":            queueKeyARNAttribute(),
+		"ami_ssm_parameter_arns":       imageParametersAttribute(),
+		"additional_policy_statements": roleStatementsAttribute(),
+		"tags":                         tagsAttribute(),
+		"tags_all":                     tagsAllAttribute(),
+		"timeouts":                     r.timeoutsAttribute(ctx),
 	}
 	maps.Copy(attributes, iamRoleAttributes(controllerRoleDescription))
+	maps.Copy(attributes, controllerRoleOutcome())
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "The IAM role of the daemon. The daemon's Kubernetes service account gets the role through the cluster's " +
 			"OIDC issuer (IRSA) or through EKS Pod Identity. The role allows only the AWS calls that the " +
@@ -176,24 +170,11 @@ func (r *controllerRole) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	set("association_arn", planned.AssociationARN)
 	region := r.planRegion(ctx, &resp.Diagnostics)
 	plan.checkAccounts(region, &resp.Diagnostics)
-	switch {
-	case !known(plan.NodeRoleARN, plan.NodeRoleARNs, plan.QueueARN, plan.Name, plan.Path, plan.ClusterName) || anyUnknown(plan.NodeRoleARNs):
-		set("policies", types.MapUnknown(types.StringType))
-		set("policy_arns", types.MapUnknown(types.StringType))
-	case region != "":
-		documents := plan.documents(region)
-		for name, document := range documents {
-			if err := awsspec.CheckPolicySize(name, document); err != nil {
-				resp.Diagnostics.AddAttributeError(path.Root("policies"), "Policy too large", fmt.Sprintf("karpenter_controller_role %q: %v.", importID(plan), err))
-			}
-		}
-		set("policies", planPolicies(prior.Policies, documents))
-		set("policy_arns", plan.policyARNs(region, documents))
-	case !req.State.Raw.IsNull():
-		set("policies", prior.Policies)
-		set("policy_arns", prior.PolicyARNs)
-	}
+	r.planPolicies(plan, prior, region, set, &resp.Diagnostics)
 	plan.podModel = planned
+	if client, err := r.session.AWS(ctx); err == nil && !req.State.Raw.IsNull() {
+		r.warnOfIssuer(ctx, client, plan, &resp.Diagnostics)
+	}
 	if plan.trustKnown(region) {
 		set("trust_policy", planPolicy(prior.TrustPolicy, plan.trust(region)))
 	} else {
@@ -233,7 +214,8 @@ func (m controllerRoleModel) wanted(region string) []awsspec.Policy {
 	partition, account := partitionAndAccount(m.NodeRoleARN.ValueString())
 	return awsspec.ControllerPolicies(awsspec.ControllerPolicyInput{
 		Partition: partition, Region: region, Account: account, Cluster: m.ClusterName.ValueString(), Role: m.Name.ValueString(),
-		NodeRoleARNs: m.nodeRoles(), QueueARN: m.QueueARN.ValueString(),
+		NodeRoleARNs: m.nodeRoles(), QueueARN: m.QueueARN.ValueString(), QueueKeyARN: m.QueueKeyARN.ValueString(),
+		ImageParameterARNs: slices.Sorted(slices.Values(textsOf(m.ImageARNs))), Further: statementsOf(m.Further, false),
 	})
 }
 

@@ -62,7 +62,11 @@ func (m *controllerRoleModel) findIssuer(ctx context.Context, client *aws.Client
 }
 
 func (r *controllerRole) create(ctx context.Context, j job[*aws.Clients], plan *controllerRoleModel) error {
-	return plan.create(ctx, j.client, j.own)
+	if err := plan.create(ctx, j.client, j.own); err != nil {
+		return err
+	}
+	r.warnOfIssuer(ctx, j.client, *plan, j.diags)
+	return nil
 }
 
 func (r *controllerRole) update(ctx context.Context, j job[*aws.Clients], plan *controllerRoleModel, prior controllerRoleModel) error {
@@ -90,7 +94,7 @@ func (r *controllerRole) read(ctx context.Context, j job[*aws.Clients], state *c
 		err = state.refresh(ctx, j.client, found, j.own, j.recorded)
 	}
 	if found.ID != "" {
-		state.tagsModel = r.readTags(state.tagsModel, found.Tags)
+		state.tagsModel = r.readRoleTags(state.tagsModel, found)
 	}
 	return len(j.own) > 0, err
 }
@@ -112,7 +116,7 @@ func (m *controllerRoleModel) create(ctx context.Context, client *aws.Clients, o
 		m.Policies, m.PolicyARNs = mapValue(done), m.policyARNs(client.Region(), done)
 	}
 	m.TrustPolicy = types.StringValue(m.trust(client.Region()))
-	if err := m.createRole(ctx, client, m.role(client.Region(), slices.Sorted(maps.Keys(documents))), own); err != nil {
+	if err := m.createRole(ctx, client, m.ClusterName.ValueString(), m.role(client.Region(), slices.Sorted(maps.Keys(documents))), own); err != nil {
 		return err
 	}
 	return m.associate(ctx, client, own, nil)
@@ -284,7 +288,7 @@ func (m *controllerRoleModel) updateRole(ctx context.Context, client *aws.Client
 		err = m.change(ctx, client, prior.role(client.Region(), before), m.role(client.Region(), after), own)
 	}
 	if errors.Is(err, aws.ErrNotFound) {
-		err = m.createRole(ctx, client, m.role(client.Region(), after), own)
+		err = m.createRole(ctx, client, m.ClusterName.ValueString(), m.role(client.Region(), after), own)
 	}
 	return err
 }

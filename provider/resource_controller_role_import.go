@@ -53,23 +53,28 @@ func statements(document string) ([]statement, error) {
 
 // namesakes are the ARNs of the policies that the role's name and the region stand for,
 // whether or not they exist and are attached: an apply that was cut off leaves some of them.
-func (m *controllerRoleModel) namesakes(region string, found aws.Role) []string {
+// additional is the ARN of that with the user's statements.
+func (m *controllerRoleModel) namesakes(region string, found aws.Role) (arns []string, additional string) {
 	partition, account := partitionAndAccount(found.ARN)
-	var arns []string
 	for _, policy := range awsspec.ControllerPolicies(awsspec.ControllerPolicyInput{
 		Partition: partition, Region: region, Account: account, Cluster: m.ClusterName.ValueString(), Role: found.Name,
-		QueueARN: "arn", // of any queue: with one, there is a policy for it
+		QueueARN: "arn", Further: []string{"{}"}, // of any queue, and any statement: with them, there is a policy for each
 	}) {
-		arns = append(arns, fmt.Sprintf("arn:%s:iam::%s:policy%s%s", partition, account, found.Path, policy.Name))
+		arn := fmt.Sprintf("arn:%s:iam::%s:policy%s%s", partition, account, found.Path, policy.Name)
+		arns = append(arns, arn)
+		if policy.Kind == awsspec.AdditionalPolicy {
+			additional = arn
+		}
 	}
-	return arns
+	return arns, additional
 }
 
 // reconstruct fills an imported model with the values from which the role's
 // policies and trust policy were made. The policies are those that are attached, and those
 // that have the names.
 func (m *controllerRoleModel) reconstruct(ctx context.Context, client *aws.Clients, found aws.Role) error {
-	named := m.namesakes(client.Region(), found)
+	named, additional := m.namesakes(client.Region(), found)
+	partition, _ := partitionAndAccount(found.ARN)
 	for _, arn := range slices.Concat(found.ManagedPolicies, without(named, found.ManagedPolicies)) {
 		policy, err := client.GetPolicy(ctx, arn)
 		if errors.Is(err, aws.ErrNotFound) && slices.Contains(named, arn) {
@@ -78,18 +83,16 @@ func (m *controllerRoleModel) reconstruct(ctx context.Context, client *aws.Clien
 		if err != nil {
 			return err
 		}
+		if arn == additional {
+			m.Further = listValue(liveStatements(policy.Document))
+			continue
+		}
 		list, err := statements(policy.Document)
 		if err != nil {
 			return fmt.Errorf("%s: %w", arn, err)
 		}
 		for _, s := range list {
-			switch {
-			case len(s.Resource) == 0:
-			case s.Action.has("iam:PassRole"):
-				m.NodeRoleARN, m.NodeRoleARNs = types.StringValue(s.Resource[0]), setOrNull(s.Resource[1:])
-			case s.Action.has("sqs:ReceiveMessage"):
-				m.QueueARN = types.StringValue(s.Resource[0])
-			}
+			m.reconstructStatement(s, client.Region(), partition, slices.Contains(named, arn))
 		}
 	}
 	trust, err := statements(found.TrustPolicy)

@@ -25,6 +25,9 @@ type interruptionQueueModel struct {
 	ARN         types.String `tfsdk:"arn"`
 	URL         types.String `tfsdk:"url"`
 	Retention   types.Int64  `tfsdk:"message_retention_seconds"`
+	KMSKeyID    types.String `tfsdk:"kms_key_id"`
+	KMSReuse    types.Int64  `tfsdk:"kms_data_key_reuse_period_seconds"`
+	Further     types.List   `tfsdk:"additional_policy_statements"`
 	Policy      types.String `tfsdk:"policy"`
 	Rules       types.Map    `tfsdk:"rules"`
 	tagsModel
@@ -46,7 +49,7 @@ func (r *interruptionQueue) Schema(ctx context.Context, _ resource.SchemaRequest
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "The SQS queue of interruption events, and the EventBridge rules that fill it: spot interruption " +
 			"warnings, rebalance recommendations, instance state changes, scheduled changes and capacity reservation " +
-			"interruptions. The queue is encrypted with SQS's own keys and accepts TLS only.\n\n" +
+			"interruptions. The queue is encrypted with SQS's own keys, unless `kms_key_id` names one of yours, and accepts TLS only.\n\n" +
 			"The queue is destroyed only when the cluster's node pools have no instance: a destroy waits for that. See the guide [Destroy without leftovers](../guides/destroy.md#what-waits-for-instances).",
 		Attributes: map[string]schema.Attribute{
 			"cluster_name": clusterNameAttribute(),
@@ -56,7 +59,10 @@ func (r *interruptionQueue) Schema(ctx context.Context, _ resource.SchemaRequest
 			"message_retention_seconds": schema.Int64Attribute{
 				Computed: true, MarkdownDescription: "How long the queue keeps an event, in seconds: 300.",
 			},
-			"policy": schema.StringAttribute{Computed: true, MarkdownDescription: "Access policy (JSON) of the queue. It allows EventBridge to send messages."},
+			"kms_key_id":                        queueKeyAttribute(),
+			"kms_data_key_reuse_period_seconds": queueKeyReuseAttribute(),
+			"additional_policy_statements":      queueStatementsAttribute(),
+			"policy":                            schema.StringAttribute{Computed: true, MarkdownDescription: "Access policy (JSON) of the queue. It allows EventBridge to send messages, and has `additional_policy_statements`."},
 			"rules": schema.MapAttribute{
 				Computed: true, ElementType: types.StringType,
 				MarkdownDescription: "Event patterns (JSON) of the EventBridge rules, by rule name.",
@@ -103,11 +109,11 @@ func (r *interruptionQueue) ModifyPlan(ctx context.Context, req resource.ModifyP
 	set("arn", plan.ARN)
 	set("url", keepOrCreate(prior.URL))
 	switch {
-	case plan.ARN.IsUnknown():
+	case plan.ARN.IsUnknown() || !wholeList(plan.Further):
 		set("policy", types.StringUnknown())
 	case region != "":
-		set("policy", planPolicy(prior.Policy, awsspec.QueuePolicy(plan.ARN.ValueString(), awsspec.Partition(region))))
-	case prior.Name.Equal(plan.Name):
+		set("policy", planPolicy(prior.Policy, plan.wantedPolicy(plan.ARN.ValueString(), awsspec.Partition(region))))
+	case prior.Name.Equal(plan.Name) && prior.Further.Equal(plan.Further):
 		set("policy", prior.Policy)
 	}
 }

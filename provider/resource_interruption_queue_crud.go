@@ -24,7 +24,10 @@ const (
 )
 
 func (m interruptionQueueModel) queue(policy string) aws.Queue {
-	return aws.Queue{Name: m.Name.ValueString(), Policy: policy, MessageRetention: awsspec.QueueRetentionSeconds * time.Second, Tags: stringMap(m.TagsAll)}
+	return aws.Queue{
+		Name: m.Name.ValueString(), Policy: policy, MessageRetention: awsspec.QueueRetentionSeconds * time.Second, Tags: stringMap(m.TagsAll),
+		KMSKeyID: m.KMSKeyID.ValueString(), KMSReuse: time.Duration(m.KMSReuse.ValueInt64()) * time.Second,
+	}
 }
 
 // The keys of an interruption queue in made.
@@ -107,7 +110,7 @@ func (m *interruptionQueueModel) create(ctx context.Context, client *aws.Clients
 func (m *interruptionQueueModel) createQueue(ctx context.Context, client *aws.Clients, own made) error {
 	atOnce, partition := "", awsspec.Partition(client.Region())
 	if who, err := client.Identity(ctx); err == nil {
-		atOnce = awsspec.QueuePolicy(awsspec.QueueARN(partition, client.Region(), who.Account, m.Name.ValueString()), partition)
+		atOnce = m.wantedPolicy(awsspec.QueueARN(partition, client.Region(), who.Account, m.Name.ValueString()), partition)
 	}
 	queue, err := client.CreateQueue(ctx, m.queue(atOnce))
 	queue, err = aws.Finish(queue, err, func() (aws.Queue, error) { return client.FinishQueue(ctx, m.queue(atOnce)) },
@@ -119,7 +122,7 @@ func (m *interruptionQueueModel) createQueue(ctx context.Context, client *aws.Cl
 	if err != nil {
 		return err
 	}
-	policy := awsspec.QueuePolicy(m.ARN.ValueString(), partition)
+	policy := m.wantedPolicy(m.ARN.ValueString(), partition)
 	if !aws.SamePolicy(queue.Policy, policy) {
 		want := m.queue(policy)
 		want.ID = own[madeQueue]
@@ -199,7 +202,8 @@ func (m *interruptionQueueModel) refresh(ctx context.Context, client *aws.Client
 	m.ARN, m.URL = stringOrNull(found.ARN), stringOrNull(found.URL)
 	if found.ARN != "" {
 		m.Retention = types.Int64Value(int64(found.MessageRetention / time.Second))
-		m.Policy = planPolicy(m.Policy, found.Policy)
+		m.foundKey(found)
+		m.foundPolicy(found.Policy, awsspec.Partition(client.Region()))
 	}
 	rules := map[string]string{}
 	for _, want := range m.eventRules(own) {
@@ -241,7 +245,7 @@ func (m *interruptionQueueModel) update(ctx context.Context, client *aws.Clients
 		}
 	} else {
 		arn, _, _ := strings.Cut(own[madeQueue], "@")
-		want := m.queue(awsspec.QueuePolicy(arn, awsspec.Partition(client.Region())))
+		want := m.queue(m.wantedPolicy(arn, awsspec.Partition(client.Region())))
 		want.ID = own[madeQueue]
 		queue, err := client.UpdateQueue(ctx, prior.queue(""), want)
 		if err != nil {

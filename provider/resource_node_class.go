@@ -33,6 +33,7 @@ type nodeClassModel struct {
 	Name   types.String `tfsdk:"name"`
 	Daemon types.String `tfsdk:"daemon"`
 	convert.NodeClass
+	objectModel
 	tagsModel
 	readyModel
 	limitsModel
@@ -77,6 +78,8 @@ func (r *nodeClass) Schema(ctx context.Context, _ resource.SchemaRequest, resp *
 				"`karpenter.sh/unregistered:NoExecute`."),
 			"instance_profile":      optionalText("Name of the instance profile, `karpenter_instance_profile.<name>.name`. Set either `instance_profile` or `role`."),
 			"role":                  nodeClassRoleAttribute(),
+			"object_labels":         objectLabelsAttribute(awsv1.EC2NodeClassKind),
+			"object_annotations":    objectAnnotationsAttribute(awsv1.EC2NodeClassKind, ""),
 			"tags":                  nodeClassTagsAttribute(),
 			"tags_all":              tagsAllAttribute(),
 			"metadata_options":      metadataOptionsAttribute(),
@@ -117,7 +120,7 @@ func amiTermsAttribute() schema.Attribute {
 			"name":  optionalText("Name of an image. It may have the wildcards `*` and `?`. Without `owner`, it is searched among the images of the account and of Amazon."),
 			"owner": optionalText("Account that owns the image, or `self`, `amazon` or `aws-marketplace`."),
 			"ssm_parameter": optionalText("Name or ARN of an SSM parameter that has the id of an image. The role of the daemon may read the public parameters below " +
-				"`/aws/service/`. For another one, attach a policy with `ssm:GetParameter` to it."),
+				"`/aws/service/`. Another one belongs into `ami_ssm_parameter_arns` of `karpenter_controller_role`."),
 		}},
 	}
 }

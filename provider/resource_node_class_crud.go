@@ -93,6 +93,9 @@ func (r *nodeClass) read(ctx context.Context, j job[*cluster], state *nodeClassM
 	if err == nil {
 		err = specInto(live, &spec)
 	}
+	if err == nil {
+		err = state.foundMetadata(live)
+	}
 	if err != nil {
 		return true, err
 	}
@@ -104,21 +107,21 @@ func (r *nodeClass) read(ctx context.Context, j job[*cluster], state *nodeClassM
 		return true, nil
 	}
 	imported := state.Spec(ctx, state.TagsAll, j.diags)
-	declared, err := manifest(ref, &imported, nil)
+	known, err := manifest(ref, declared{spec: &imported}, nil)
 	if err != nil {
 		return true, err
 	}
-	return true, r.keepFields(j.own, declared, live, importID(state), j.diags)
+	return true, r.keepFields(j.own, known, live, importID(state), j.diags)
 }
 
 // put creates or updates the class with declare, and notes in own what is made.
-func (r *nodeClass) put(ctx context.Context, plan nodeClassModel, c *cluster, own made, declare func(*cluster, context.Context, kube.Ref, any, made) error) error {
+func (r *nodeClass) put(ctx context.Context, plan nodeClassModel, c *cluster, own made, declare func(*cluster, context.Context, kube.Ref, declared, made) error) error {
 	var diags diag.Diagnostics
 	spec := plan.Spec(ctx, plan.TagsAll, &diags)
 	if diags.HasError() {
 		return fmt.Errorf("%s: %s", diags[0].Summary(), diags[0].Detail())
 	}
-	return declare(c, ctx, nodeClassRef(plan.Name.ValueString()), &spec, own)
+	return declare(c, ctx, nodeClassRef(plan.Name.ValueString()), plan.with(&spec), own)
 }
 
 // specTags are the tags of a spec. The whole spec is ours, so a tag that somebody

@@ -39,6 +39,7 @@ type nodePool struct {
 type nodePoolModel struct {
 	Name types.String `tfsdk:"name"`
 	convert.NodePool
+	objectModel
 	DeletionProtection types.Bool `tfsdk:"deletion_protection"`
 	destroyModel
 	readyModel
@@ -79,14 +80,16 @@ func (r *nodePool) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			},
 			"labels": schema.MapAttribute{
 				Optional: true, ElementType: types.StringType,
-				MarkdownDescription: "Labels of the nodes, in addition to those that the requirements imply.",
+				MarkdownDescription: "Labels of the nodes, in addition to those that the requirements imply. `object_labels` are those of the NodePool itself.",
 			},
 			"annotations": schema.MapAttribute{
-				Optional: true, ElementType: types.StringType, MarkdownDescription: "Annotations of the nodes.",
+				Optional: true, ElementType: types.StringType, MarkdownDescription: "Annotations of the nodes. `object_annotations` are those of the NodePool itself.",
 			},
-			"taints":         taintsAttribute("Permanent taints of the nodes."),
-			"startup_taints": taintsAttribute("Taints that a new node has until something else, such as a CNI plugin, removes them. Pods need no tolerations for them."),
-			"requirements":   requirementsAttribute(),
+			"object_labels":      objectLabelsAttribute(v1.NodePoolKind),
+			"object_annotations": objectAnnotationsAttribute(v1.NodePoolKind, ", such as `karpenterd.sh/pause-disruption = \"true\"`, with which no node of the pool is disrupted to save money, because it has drifted or because it expires"),
+			"taints":             taintsAttribute("Permanent taints of the nodes."),
+			"startup_taints":     taintsAttribute("Taints that a new node has until something else, such as a CNI plugin, removes them. Pods need no tolerations for them."),
+			"requirements":       requirementsAttribute(),
 			"termination_grace_period": schema.StringAttribute{
 				Optional: true, CustomType: fwtype.Duration(),
 				MarkdownDescription: "Time limit for the drain of a node, such as `1h`. After this time, pods are deleted even if a PodDisruptionBudget protects them. Without it, a drain has no time limit.",

@@ -77,7 +77,7 @@ func (m nodePoolModel) sameObject(ctx context.Context, prior nodePoolModel) bool
 	var ignored diag.Diagnostics
 	// Without wait, ready is false only while a rename is not finished.
 	waits := (m.Wait.ValueBool() || !prior.Wait.ValueBool()) && !m.Ready.Equal(prior.Ready)
-	return m.Name.Equal(prior.Name) && !waits && reflect.DeepEqual(m.Spec(ctx, &ignored), prior.Spec(ctx, &ignored))
+	return m.Name.Equal(prior.Name) && !waits && m.sameMetadata(prior.objectModel) && reflect.DeepEqual(m.Spec(ctx, &ignored), prior.Spec(ctx, &ignored))
 }
 
 func (r *nodePool) awaitReady(ctx context.Context, c *cluster, m nodePoolModel) error {
@@ -93,6 +93,9 @@ func (r *nodePool) read(ctx context.Context, j job[*cluster], state *nodePoolMod
 	var spec v1.NodePoolSpec
 	if err == nil {
 		err = specInto(live, &spec)
+	}
+	if err == nil {
+		err = state.foundMetadata(live)
 	}
 	unfinished := false
 	if err == nil {
@@ -126,11 +129,11 @@ func (r *nodePool) read(ctx context.Context, j job[*cluster], state *nodePoolMod
 		return true, nil
 	}
 	imported := state.Spec(ctx, j.diags)
-	declared, err := manifest(nodePoolRef(live.GetName()), &imported, nil)
+	known, err := manifest(nodePoolRef(live.GetName()), declared{spec: &imported}, nil)
 	if err != nil {
 		return true, err
 	}
-	return true, r.keepFields(j.own, declared, live, importID(state), j.diags)
+	return true, r.keepFields(j.own, known, live, importID(state), j.diags)
 }
 
 // Delete refuses a protected pool.
@@ -144,13 +147,13 @@ func (r *nodePool) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 }
 
 // put creates or updates the pool with declare, and notes in own what is made.
-func (r *nodePool) put(ctx context.Context, plan nodePoolModel, c *cluster, own made, declare func(*cluster, context.Context, kube.Ref, any, made) error) error {
+func (r *nodePool) put(ctx context.Context, plan nodePoolModel, c *cluster, own made, declare func(*cluster, context.Context, kube.Ref, declared, made) error) error {
 	var diags diag.Diagnostics
 	spec := plan.Spec(ctx, &diags)
 	if diags.HasError() {
 		return fmt.Errorf("%s: %s", diags[0].Summary(), diags[0].Detail())
 	}
-	return declare(c, ctx, nodePoolRef(plan.Name.ValueString()), &spec, own)
+	return declare(c, ctx, nodePoolRef(plan.Name.ValueString()), plan.with(&spec), own)
 }
 
 // releaseWithin is how long the daemon has to release a deleted pool without NodeClaims.

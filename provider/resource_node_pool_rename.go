@@ -117,18 +117,20 @@ func (r *nodePool) update(ctx context.Context, j job[*cluster], model *nodePoolM
 	if err != nil {
 		return err
 	}
-	return r.put(ctx, plan, c, own, func(c *cluster, ctx context.Context, ref kube.Ref, spec any, own made) error {
-		return c.succeed(ctx, ref, spec, uid, own)
+	return r.put(ctx, plan, c, own, func(c *cluster, ctx context.Context, ref kube.Ref, want declared, own made) error {
+		return c.succeed(ctx, ref, want, uid, own)
 	})
 }
 
 // succeed declares the pool that takes the place of the pool of that UID.
-func (c *cluster) succeed(ctx context.Context, ref kube.Ref, spec any, uid string, own made) error {
-	obj, err := manifest(ref, spec, own)
+func (c *cluster) succeed(ctx context.Context, ref kube.Ref, want declared, uid string, own made) error {
+	labels := map[string]string{v1.LabelRenamedFrom: uid}
+	maps.Copy(labels, want.labels)
+	want.labels = labels
+	obj, err := manifest(ref, want, own)
 	if err != nil {
 		return err
 	}
-	obj.SetLabels(map[string]string{v1.LabelRenamedFrom: uid})
 	live, err := c.Get(ctx, ref)
 	if err == nil && live.GetDeletionTimestamp() == nil && own.is(ref.Key(), string(live.GetUID())) {
 		return c.declare(ctx, obj, own)

@@ -27,6 +27,7 @@ type nodeRoleModel struct {
 	roleModel
 	ExistingRoleARN   types.String `tfsdk:"existing_role_arn"`
 	AttachCNIPolicy   types.Bool   `tfsdk:"attach_cni_policy"`
+	AttachSSMPolicy   types.Bool   `tfsdk:"attach_ssm_policy"`
 	ManagedPolicyARNs types.Set    `tfsdk:"managed_policy_arns"`
 	AccessEntry       types.Object `tfsdk:"access_entry"`
 	AccessEntryARN    types.String `tfsdk:"access_entry_arn"`
@@ -68,11 +69,15 @@ func (r *nodeRole) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			Optional: true, Computed: true, Default: booldefault.StaticBool(true),
 			MarkdownDescription: "Whether the role gets `AmazonEKS_CNI_Policy`. Default `true`. Set `false` if the VPC CNI has a role of its own, or the cluster uses IPv6 or another network plugin.",
 		},
+		"attach_ssm_policy": schema.BoolAttribute{
+			Optional: true, Computed: true, Default: booldefault.StaticBool(true),
+			MarkdownDescription: "Whether the role gets `AmazonSSMManagedInstanceCore`. Default `true`. Set `false` if nobody reaches the nodes through Session Manager.",
+		},
 		"trust_policy": schema.StringAttribute{Computed: true, MarkdownDescription: "Trust policy (JSON) of the role. It allows EC2 to assume the role."},
 		"managed_policy_arns": schema.SetAttribute{
 			Computed: true, ElementType: types.StringType,
-			MarkdownDescription: "ARNs of the AWS managed policies that every node needs: `AmazonEKSWorkerNodePolicy`, `AmazonEC2ContainerRegistryPullOnly`, `AmazonSSMManagedInstanceCore` and, " +
-				"with `attach_cni_policy`, `AmazonEKS_CNI_Policy`. Policies that others attached are not listed and not changed.",
+			MarkdownDescription: "ARNs of the AWS managed policies that every node needs: `AmazonEKSWorkerNodePolicy`, `AmazonEC2ContainerRegistryPullOnly`, with `attach_ssm_policy` " +
+				"`AmazonSSMManagedInstanceCore`, and with `attach_cni_policy` `AmazonEKS_CNI_Policy`. Policies that others attached are not listed and not changed.",
 		},
 		"access_entry":     accessEntryAttribute(),
 		"access_entry_arn": schema.StringAttribute{Computed: true, MarkdownDescription: "ARN of the cluster's access entry for the role. Null if the resource makes none."},
@@ -127,7 +132,7 @@ func (r *nodeRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	} else if !req.State.Raw.IsNull() {
 		plan.TrustPolicy, plan.ManagedPolicyARNs = prior.TrustPolicy, prior.ManagedPolicyARNs
 	}
-	if plan.AttachCNIPolicy.IsUnknown() {
+	if !known(plan.AttachCNIPolicy, plan.AttachSSMPolicy) {
 		plan.ManagedPolicyARNs = types.SetUnknown(types.StringType)
 	}
 	plan.ARN, plan.UniqueID = keepOrCreate(prior.ARN), keepOrCreate(prior.UniqueID)

@@ -16,12 +16,15 @@ import (
 // roleTimeout covers IAM's eventual consistency with room to spare.
 const roleTimeout = 5 * time.Minute
 
-// nodePolicies are the policies that every node needs, without that of the VPC CNI if it is
-// not wanted.
+// nodePolicies are the policies that every node needs, without those of the VPC CNI and of
+// Systems Manager if they are not wanted.
 func (m nodeRoleModel) nodePolicies(partition string) []string {
 	all := awsspec.NodeManagedPolicyARNs(partition)
 	if !m.AttachCNIPolicy.IsNull() && !m.AttachCNIPolicy.ValueBool() {
-		return without(all, []string{awsspec.CNIPolicyARN(partition)})
+		all = without(all, []string{awsspec.CNIPolicyARN(partition)})
+	}
+	if !m.AttachSSMPolicy.IsNull() && !m.AttachSSMPolicy.ValueBool() {
+		all = without(all, []string{awsspec.SSMPolicyARN(partition)})
 	}
 	return all
 }
@@ -113,7 +116,7 @@ func (m *nodeRoleModel) create(ctx context.Context, client *aws.Clients, own mad
 	}
 	want := m.role(awsspec.Partition(client.Region()))
 	m.TrustPolicy, m.ManagedPolicyARNs = planPolicy(m.TrustPolicy, want.TrustPolicy), setValue(m.nodePolicies(awsspec.Partition(client.Region())))
-	if err := m.createRole(ctx, client, want, own); err != nil {
+	if err := m.createRole(ctx, client, m.ClusterName.ValueString(), want, own); err != nil {
 		return err
 	}
 	return m.letIn(ctx, client, own)
@@ -199,7 +202,7 @@ func (r *nodeRole) read(ctx context.Context, j job[*aws.Clients], state *nodeRol
 		}
 	}
 	if found.ARN != "" {
-		state.tagsModel = r.readTags(state.tagsModel, found.Tags)
+		state.tagsModel = r.readRoleTags(state.tagsModel, found)
 	}
 	return len(j.own) > 0, err
 }
@@ -212,6 +215,9 @@ func (m *nodeRoleModel) refreshRole(found aws.Role, partition string) {
 	}
 	if m.AttachCNIPolicy.IsNull() { // an import, or a state of an earlier version
 		m.AttachCNIPolicy = types.BoolValue(slices.Contains(found.ManagedPolicies, awsspec.CNIPolicyARN(partition)))
+	}
+	if m.AttachSSMPolicy.IsNull() {
+		m.AttachSSMPolicy = types.BoolValue(slices.Contains(found.ManagedPolicies, awsspec.SSMPolicyARN(partition)))
 	}
 	m.ManagedPolicyARNs = setValue(intersection(m.nodePolicies(partition), found.ManagedPolicies))
 }
@@ -270,7 +276,7 @@ func (m *nodeRoleModel) updateRole(ctx context.Context, client *aws.Clients, pri
 		if err := m.shutOut(ctx, client, own); err != nil {
 			return err
 		}
-		if err := m.createRole(ctx, client, want, own); err != nil {
+		if err := m.createRole(ctx, client, m.ClusterName.ValueString(), want, own); err != nil {
 			return err
 		}
 	} else {

@@ -71,7 +71,7 @@ func (m *nodeRoleModel) planExisting() {
 	}
 	m.ARN = m.ExistingRoleARN
 	if m.ExistingRoleARN.IsUnknown() { // and perhaps null after all
-		m.Description, m.MaxSessionDuration, m.AttachCNIPolicy = types.StringUnknown(), types.Int64Unknown(), types.BoolUnknown()
+		m.Description, m.MaxSessionDuration, m.AttachCNIPolicy, m.AttachSSMPolicy = types.StringUnknown(), types.Int64Unknown(), types.BoolUnknown(), types.BoolUnknown()
 		m.UniqueID, m.TrustPolicy, m.ManagedPolicyARNs = types.StringUnknown(), types.StringUnknown(), types.SetUnknown(types.StringType)
 		return
 	}
@@ -80,7 +80,8 @@ func (m *nodeRoleModel) planExisting() {
 
 // forgetRole leaves only name and path of the attributes that describe a role.
 func (m *nodeRoleModel) forgetRole() {
-	m.Description, m.MaxSessionDuration, m.AttachCNIPolicy, m.PermissionsBoundary = types.StringNull(), types.Int64Null(), types.BoolNull(), types.StringNull()
+	m.Description, m.MaxSessionDuration, m.PermissionsBoundary = types.StringNull(), types.Int64Null(), types.StringNull()
+	m.AttachCNIPolicy, m.AttachSSMPolicy = types.BoolNull(), types.BoolNull()
 	m.UniqueID, m.TrustPolicy = types.StringNull(), types.StringNull()
 	m.ManagedPolicyARNs, m.AdditionalPolicyARNs = types.SetNull(types.StringType), types.SetNull(types.StringType)
 }
@@ -165,6 +166,7 @@ func (r *nodeRole) ValidateConfig(ctx context.Context, req resource.ValidateConf
 		{"max_session_duration", config.MaxSessionDuration},
 		{"additional_policy_arns", config.AdditionalPolicyARNs},
 		{"attach_cni_policy", config.AttachCNIPolicy},
+		{"attach_ssm_policy", config.AttachSSMPolicy},
 	} {
 		if !a.value.IsNull() {
 			resp.Diagnostics.AddAttributeError(path.Root(a.name), "Conflicting attributes", fmt.Sprintf(

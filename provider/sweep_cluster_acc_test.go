@@ -143,15 +143,18 @@ func (c *swept) sweepsBesideOthers() []*sweep {
 	return []*sweep{
 		{
 			kind: "karpenter_node_class", id: "ours", setting: c.set, oneIn: 2, faults: faultsInCluster(), writes: writesCluster, denial: denialInCluster,
-			first: ownClass(nil), second: ownClass(object{"tags": object{"env": "two"}, "detailed_monitoring": true}),
+			first:  ownClass(object{"object_labels": object{"a": "1", "b": "1"}}),
+			second: ownClass(object{"tags": object{"env": "two"}, "detailed_monitoring": true, "object_labels": object{"a": "2"}, "object_annotations": object{"owner": "x"}}),
 		},
 		{
 			kind: "karpenter_node_pool", id: "spot", setting: c.set, oneIn: 2, faults: faultsInCluster(), writes: writesCluster, denial: denialInCluster,
-			first: pool(object{"limits": object{"cpu": "5"}}), second: pool(object{"weight": 7}),
+			first: pool(object{"limits": object{"cpu": "5"}}), second: pool(object{"weight": 7, "object_labels": object{"a": "2"}, "object_annotations": paused()}),
 			renamed: pool(object{"limits": object{"cpu": "5"}, "name": "other"}), newID: "other",
 		},
 	}
 }
+
+func paused() object { return object{"karpenterd.sh/pause-disruption": "true"} }
 
 func (c *swept) sweepOfDaemon() *sweep {
 	return &sweep{

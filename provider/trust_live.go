@@ -120,7 +120,12 @@ func (r *daemon) byIRSA(ctx context.Context, client *aws.Clients, m daemonModel)
 	}
 	partition, account := partitionAndAccount(arn)
 	audience := cmp.Or(stringMap(m.Annotations)[audienceAnnotation], awsspec.IRSAAudience)
-	return m.refused(role, identityIRSA, awsspec.IRSASession(strings.TrimPrefix(found.Issuer, "https://"), account, partition, m.Namespace.ValueString(), m.ServiceAccount.ValueString(), audience)), nil
+	issuer := strings.TrimPrefix(found.Issuer, "https://")
+	if refused := m.refused(role, identityIRSA, awsspec.IRSASession(issuer, account, partition, m.Namespace.ValueString(), m.ServiceAccount.ValueString(), audience)); refused.what != "" {
+		return refused, nil
+	}
+	what, remedy, err := unregistered(ctx, client, awsspec.OIDCProviderARN(issuer, account, partition), m.ClusterName.ValueString(), issuer, audience)
+	return plight{what: what, remedy: remedy}, err
 }
 
 // byPodIdentity looks at the association of the service account, and at its role. A service

@@ -77,6 +77,14 @@ func setValue(values []string) types.Set {
 	return types.SetValueMust(types.StringType, elements)
 }
 
+func listValue(values []string) types.List {
+	elements := make([]attr.Value, len(values))
+	for i, v := range values {
+		elements[i] = types.StringValue(v)
+	}
+	return types.ListValueMust(types.StringType, elements)
+}
+
 // intersection gives the members of a that are also in b, in a's order.
 func intersection(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return !slices.Contains(b, s) })

@@ -81,7 +81,7 @@ func (c *Clients) FinishQueue(ctx context.Context, want Queue) (Queue, error) {
 	if err != nil {
 		return Queue{}, err
 	}
-	if have.Policy != "" && !SamePolicy(have.Policy, want.Policy) || have.MessageRetention != want.MessageRetention || have.KMSKeyID != want.KMSKeyID || !c.sameTags(have.Tags, want.Tags) {
+	if have.Policy != "" && !SamePolicy(have.Policy, want.Policy) || have.MessageRetention != want.MessageRetention || !have.sameKey(want) || !c.sameTags(have.Tags, want.Tags) {
 		return Queue{}, errNotLeft("queue %q", want.Name)
 	}
 	return have, nil

@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,8 +24,12 @@ type Queue struct {
 	MessageRetention  time.Duration
 	VisibilityTimeout time.Duration // 0 in a create is SQS's default, 30 s
 	KMSKeyID          string        // id, alias or ARN; empty: encrypted with SQS's own keys
+	KMSReuse          time.Duration // how long SQS uses one data key of KMSKeyID; 0 in a create or an update is SQS's default, 5 minutes
 	Tags              map[string]string
 }
+
+// DefaultKMSReuse is SQS's own default of KMSReuse.
+const DefaultKMSReuse = 5 * time.Minute
 
 // CreateQueue makes the queue. Error: ErrConflict if a queue of that name exists. If a
 // queue of that name was deleted less than a minute ago, it waits, as SQS demands. If the
@@ -100,6 +105,7 @@ func queueAttributes(q Queue) map[string]string {
 	}
 	if q.KMSKeyID != "" {
 		attributes[string(sqstypes.QueueAttributeNameKmsMasterKeyId)] = q.KMSKeyID
+		attributes[string(sqstypes.QueueAttributeNameKmsDataKeyReusePeriodSeconds)] = seconds(cmp.Or(q.KMSReuse, DefaultKMSReuse))
 	} else {
 		attributes[string(sqstypes.QueueAttributeNameSqsManagedSseEnabled)] = "true"
 	}
@@ -143,6 +149,7 @@ func (c *Clients) queueAt(ctx context.Context, name, url string) (Queue, error) 
 		Created:           time.Unix(seconds(sqstypes.QueueAttributeNameCreatedTimestamp), 0),
 		Policy:            attribute(sqstypes.QueueAttributeNamePolicy),
 		KMSKeyID:          attribute(sqstypes.QueueAttributeNameKmsMasterKeyId),
+		KMSReuse:          duration(sqstypes.QueueAttributeNameKmsDataKeyReusePeriodSeconds),
 		MessageRetention:  duration(sqstypes.QueueAttributeNameMessageRetentionPeriod),
 		VisibilityTimeout: duration(sqstypes.QueueAttributeNameVisibilityTimeout),
 		Tags:              withoutReserved(tags.Tags),
@@ -183,13 +190,13 @@ func (c *Clients) UpdateQueue(ctx context.Context, prior, want Queue) (Queue, er
 	return c.asWanted(ctx, want)
 }
 
-// asWanted reads the queue when SQS shows the new policy and retention, for which it may
+// asWanted reads the queue when SQS shows the new policy, retention and key, for which it may
 // take a minute. It does not wait for longer than for IAM: the write itself has succeeded.
 func (c *Clients) asWanted(ctx context.Context, want Queue) (Queue, error) {
 	var have Queue
 	err := c.propagate(ctx, func(err error) bool { return errors.Is(err, errNotShown) }, func() (err error) {
 		have, err = c.GetQueue(ctx, want.Name)
-		if err == nil && (!SamePolicy(have.Policy, want.Policy) || want.MessageRetention != 0 && have.MessageRetention != want.MessageRetention) {
+		if err == nil && (!SamePolicy(have.Policy, want.Policy) || want.MessageRetention != 0 && have.MessageRetention != want.MessageRetention || !have.sameKey(want)) {
 			err = errNotShown
 		}
 		return err
@@ -198,6 +205,11 @@ func (c *Clients) asWanted(ctx context.Context, want Queue) (Queue, error) {
 		err = nil
 	}
 	return have, err
+}
+
+// sameKey tells whether two queues are encrypted alike.
+func (q Queue) sameKey(other Queue) bool {
+	return q.KMSKeyID == other.KMSKeyID && (q.KMSKeyID == "" || cmp.Or(q.KMSReuse, DefaultKMSReuse) == cmp.Or(other.KMSReuse, DefaultKMSReuse))
 }
 
 // DeleteQueue deletes the queue. It is no error if the queue is gone, or if another queue

@@ -1,6 +1,7 @@
 package awsspec
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 )
@@ -11,20 +12,23 @@ type ControllerPolicyInput struct {
 	Role                                string   // name of the daemon's role; empty: ControllerRoleName of the cluster
 	NodeRoleARNs                        []string // the roles that the daemon may give to instances
 	QueueARN                            string   // empty: no interruption queue
+	QueueKeyARN                         string   // KMS key of the queue; empty: one of SQS's own
+	ImageParameterARNs                  []string // SSM parameters of images, besides the public ones of AWS
+	Further                             []string // statements of a policy of their own, in JSON
 }
 
 // Policy is a managed policy. Its name is unique in the account: IAM knows no regions, and
 // the name of its role, which it begins with, is unique too. So a role that replaces
 // another one has policies of its own.
 type Policy struct {
-	Kind           string // what the policy is for: nodes, profiles, read or interruption
+	Kind           string // what the policy is for: nodes, profiles, read, interruption or additional
 	Name, Document string
 }
 
 // ControllerPolicies returns the policies of the daemon's role. They allow it to launch,
 // tag and terminate instances of this cluster, to make and delete the instance profiles of
 // its node classes, to read what its decisions need, and to receive from its queue, and
-// nothing else. Conditions on tags exclude everything that the daemon did not make. The
+// nothing else but what the statements in Further say. Conditions on tags exclude everything that the daemon did not make. The
 // conditions follow the service authorization references of EC2 and IAM (actions with
 // their resource types and condition keys).
 func ControllerPolicies(in ControllerPolicyInput) []Policy {
@@ -40,11 +44,26 @@ func ControllerPolicies(in ControllerPolicyInput) []Policy {
 		policy("Nodes", in.launchStatements()...), policy("Profiles", in.profileStatements()...), policy("Read", in.readStatements()...),
 	}
 	if in.QueueARN != "" {
-		policies = append(policies, policy("Interruption",
-			allow("ReceiveInterruptions", []string{"sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"}, []string{in.QueueARN})))
+		statements := []statement{allow("ReceiveInterruptions", []string{"sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"}, []string{in.QueueARN})}
+		if in.QueueKeyARN != "" {
+			statements = append(statements, allow("DecryptInterruptions", []string{"kms:Decrypt"}, []string{in.QueueKeyARN}))
+		}
+		policies = append(policies, policy("Interruption", statements...))
+	}
+	if len(in.Further) > 0 {
+		var further []json.RawMessage
+		for _, s := range in.Further {
+			further = append(further, json.RawMessage(s))
+		}
+		p := policy("Additional")
+		p.Document = mixedPolicy(nil, further)
+		policies = append(policies, p)
 	}
 	return policies
 }
+
+// AdditionalPolicy is the kind of the policy that has the statements of users.
+const AdditionalPolicy = "additional"
 
 func (in ControllerPolicyInput) launchStatements() []statement {
 	owned := TagClusterPrefix + in.Cluster
@@ -104,7 +123,7 @@ func (in ControllerPolicyInput) readStatements() []statement {
 		// The Price List is in other regions than the cluster, and has no resources.
 		allow("ReadPrices", []string{"pricing:GetProducts"}, []string{"*"}),
 		allow("ReadImageParameters", []string{"ssm:GetParameter"},
-			[]string{fmt.Sprintf("arn:%s:ssm:%s::parameter%s*", in.Partition, in.Region, PublicParameters)}),
+			append([]string{fmt.Sprintf("arn:%s:ssm:%s::parameter%s*", in.Partition, in.Region, PublicParameters)}, in.ImageParameterARNs...)),
 		allow("ReadInstanceProfiles", []string{"iam:GetInstanceProfile"},
 			[]string{in.profiles("/*")}),
 		allow("ReadCluster", []string{"eks:DescribeCluster"},

@@ -11,6 +11,9 @@ import (
 // MaxPolicySize is IAM's limit of a managed policy in characters, without white space.
 const MaxPolicySize = 6144
 
+// policyVersion is the version of the policy language.
+const policyVersion = "2012-10-17"
+
 // document is an IAM policy document.
 type document struct {
 	Version   string
@@ -43,7 +46,7 @@ func (s statement) when(operator, key string, values ...string) statement {
 }
 
 func policyText(statements ...statement) string {
-	return compactJSON(document{Version: "2012-10-17", Statement: statements})
+	return compactJSON(document{Version: policyVersion, Statement: statements})
 }
 
 // compactJSON encodes a value of strings, slices and maps.
@@ -71,7 +74,7 @@ func PolicySize(document string) int {
 // CheckPolicySize returns an error if IAM would refuse the document for its size.
 func CheckPolicySize(name, document string) error {
 	if size := PolicySize(document); size > MaxPolicySize {
-		return fmt.Errorf("policy %q: has %d characters, and IAM accepts %d: shorten the cluster's name, or name fewer roles", name, size, MaxPolicySize)
+		return fmt.Errorf("policy %q: has %d characters, and IAM accepts %d: shorten the cluster's name, or name fewer roles or statements", name, size, MaxPolicySize)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package awsspec
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 )
@@ -44,13 +45,14 @@ func QueueARN(partition, region, account, name string) string {
 
 // QueuePolicy allows the event rules of the queue's account and region to send to the
 // queue. It denies every call that does not use TLS. queueARN is
-// arn:<partition>:sqs:<region>:<account>:<name>.
-func QueuePolicy(queueARN, partition string) string {
+// arn:<partition>:sqs:<region>:<account>:<name>. further are more statements, in JSON: one
+// that names no resource is about the queue.
+func QueuePolicy(queueARN, partition string, further ...string) string {
 	region, account := "*", "*"
 	if parts := strings.Split(queueARN, ":"); len(parts) == 6 {
 		region, account = parts[3], parts[4]
 	}
-	return policyText(
+	own := []statement{
 		statement{
 			Sid: "EventRules", Effect: "Allow", Action: []string{"sqs:SendMessage"}, Resource: []string{queueARN},
 			Principal: map[string]string{"Service": "events.amazonaws.com"}, // the same in all partitions
@@ -58,5 +60,10 @@ func QueuePolicy(queueARN, partition string) string {
 		statement{
 			Sid: "OnlyTLS", Effect: "Deny", Action: []string{"sqs:*"}, Resource: []string{queueARN}, Principal: "*",
 		}.when("Bool", "aws:SecureTransport", "false"),
-	)
+	}
+	var others []json.RawMessage
+	for _, s := range further {
+		others = append(others, about(queueARN, s))
+	}
+	return mixedPolicy(own, others)
 }

@@ -110,6 +110,12 @@ func ControllerRoleName(cluster string) string {
 	return shortened("KarpenterControllerRole-", cluster, "", maxRoleName)
 }
 
+// RegionalRoleName is a name for the role of a cluster whose default name is taken in the
+// account: the name and the region, shortened if IAM would refuse it.
+func RegionalRoleName(name, region string) string {
+	return shortened("", name, "-"+region, maxRoleName)
+}
+
 func checkName(kind, name, pattern string, limit int, allowed string) error {
 	if length := utf8.RuneCountInString(name); length == 0 || length > limit {
 		return fmt.Errorf("%s %q: has %d characters and must have 1 to %d", kind, name, length, limit)

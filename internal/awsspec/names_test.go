@@ -145,3 +145,28 @@ func TestLaunchTemplate_NameFollowsFromContentAlone(t *testing.T) {
 		}
 	}
 }
+
+func TestRoleOwner_IsReadOfTagsThenOfTheTrustPolicy(t *testing.T) {
+	const account = "123456789012"
+	pods := PodIdentityTrust(ClusterARN("aws", "eu-west-1", account, "prod"), "karpenter", "karpenter")
+	irsa := IRSATrust("oidc.eks.eu-west-1.amazonaws.com/id/X", account, "aws", "karpenter", "karpenter")
+	for name, tt := range map[string]struct {
+		tags            map[string]string
+		trust           string
+		cluster, region string
+	}{
+		"nothing":            {nil, NodeTrust("aws"), "", ""},
+		"tags":               {map[string]string{TagClusterName: "a", TagRegion: "us-east-1"}, irsa, "a", "us-east-1"},
+		"pod identity":       {nil, pods, "prod", "eu-west-1"},
+		"issuer":             {nil, irsa, "", "eu-west-1"},
+		"issuer and cluster": {map[string]string{TagClusterName: "a"}, irsa, "a", "eu-west-1"},
+		"no policy":          {nil, "", "", ""},
+	} {
+		if cluster, region := RoleOwner(tt.tags, tt.trust); cluster != tt.cluster || region != tt.region {
+			t.Errorf("%s: got %q in %q", name, cluster, region)
+		}
+	}
+	if got := RegionalRoleName(ControllerRoleName(strings.Repeat("x", 80)), "us-west-2"); CheckRoleName(got) != nil || !strings.HasSuffix(got, "-us-west-2") {
+		t.Errorf("got %q", got)
+	}
+}

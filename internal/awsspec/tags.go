@@ -1,7 +1,9 @@
 package awsspec
 
 import (
+	"cmp"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -55,6 +57,19 @@ func (o Owner) InstanceTags(user map[string]string, nodeClaim, uid string) map[s
 func LaunchedFor(cluster string, tags map[string]string) bool {
 	_, pooled := tags[TagNodePool]
 	return pooled && tags[TagClusterName] == cluster && tags[TagClusterPrefix+cluster] == TagOwned && tags[TagNodeClass] != ""
+}
+
+// RoleOwner returns the cluster and the region that a role serves, by its tags and its trust
+// policy; "" for what they do not tell.
+func RoleOwner(tags map[string]string, trust string) (cluster, region string) {
+	cluster, region = tags[TagClusterName], tags[TagRegion]
+	if found := regexp.MustCompile(`:eks:([a-z0-9-]+):[0-9]{12}:cluster/([0-9A-Za-z_-]+)`).FindStringSubmatch(trust); found != nil {
+		region, cluster = cmp.Or(region, found[1]), cmp.Or(cluster, found[2])
+	}
+	if found := regexp.MustCompile(`/oidc\.eks\.([a-z0-9-]+)\.`).FindStringSubmatch(trust); found != nil {
+		region = cmp.Or(region, found[1])
+	}
+	return cluster, region
 }
 
 // reservedTag reports whether only the product may set the tag.

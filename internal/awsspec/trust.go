@@ -34,21 +34,25 @@ func NodeTrust(partition string) string {
 // the cluster, to configure pod networking, to pull images, and for Session Manager. They
 // are sorted.
 func NodeManagedPolicyARNs(partition string) []string {
-	names := []string{
-		"AmazonEC2ContainerRegistryPullOnly", "AmazonEKSWorkerNodePolicy", cniPolicy, "AmazonSSMManagedInstanceCore",
-	}
+	names := []string{"AmazonEC2ContainerRegistryPullOnly", "AmazonEKSWorkerNodePolicy", cniPolicy, ssmPolicy}
 	for i, name := range names {
 		names[i] = managedPolicyARN(partition, name)
 	}
 	return names
 }
 
-// cniPolicy allows to configure pod networking.
-const cniPolicy = "AmazonEKS_CNI_Policy"
+// cniPolicy allows to configure pod networking, ssmPolicy Session Manager.
+const (
+	cniPolicy = "AmazonEKS_CNI_Policy"
+	ssmPolicy = "AmazonSSMManagedInstanceCore"
+)
 
 // CNIPolicyARN is the managed policy of AWS that the VPC CNI needs for IPv4, on the nodes or
 // in a role of its own.
 func CNIPolicyARN(partition string) string { return managedPolicyARN(partition, cniPolicy) }
+
+// SSMPolicyARN is the managed policy of AWS that Systems Manager needs on nodes.
+func SSMPolicyARN(partition string) string { return managedPolicyARN(partition, ssmPolicy) }
 
 func managedPolicyARN(partition, name string) string {
 	return fmt.Sprintf("arn:%s:iam::aws:policy/%s", partition, name)

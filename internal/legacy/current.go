@@ -118,7 +118,7 @@ func checkAlias(text string) error {
 func (c *converter) keptMeta(old wire.ObjectMeta) meta {
 	out := meta{Name: old.Name, Labels: old.Labels, Annotations: map[string]string{}}
 	for key, value := range old.Annotations {
-		if !bookkeeping(key) {
+		if !Bookkeeping(key) {
 			out.Annotations[key] = value
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclwrite"
 
 	wire "github.com/karpenterd/terraform-provider-karpenter/internal/api/legacy"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 )
 
 // poolConfig is what karpenter_node_pool has: spec and spec.template in one.
@@ -128,17 +130,14 @@ variable %q {}
 	return []byte(b.String())
 }
 
-// startBlock begins a resource, with an import block where the object may exist, and says what
-// the resource cannot have.
+// startBlock begins a resource, with an import block where the object may exist, and with the
+// labels and annotations of the object itself.
 func (w *hclWriter) startBlock(body *hclwrite.Body, s subject, kind, label string, m meta, imported bool) *hclwrite.Body {
 	if w.begun {
 		body.AppendNewline()
 	}
 	w.begun = true
 	w.subject = s
-	if len(m.Labels)+len(m.Annotations) > 0 {
-		w.warn(s, "metadata", "labels and annotations of the object itself are left out, as "+kind+"."+label+" has no attribute for them", "set them with kubectl, if something reads them")
-	}
 	w.field = "metadata.name"
 	if imported {
 		block := body.AppendNewBlock("import", nil).Body()
@@ -148,7 +147,22 @@ func (w *hclWriter) startBlock(body *hclwrite.Body, s subject, kind, label strin
 	}
 	block := body.AppendNewBlock("resource", []string{kind, label}).Body()
 	block.SetAttributeRaw("name", w.text(m.Name))
+	labels, annotations := maps.Clone(m.Labels), maps.Clone(m.Annotations)
+	maps.DeleteFunc(labels, func(key, _ string) bool { return v1.IsOwn(key) }) // the provider's
+	if kind == "karpenter_node_class" {
+		delete(annotations, v1.AnnotationPauseDisruption) // it says nothing there
+	}
+	w.ofObject(block, "labels", labels)
+	w.ofObject(block, "annotations", annotations)
 	return block
+}
+
+// ofObject writes labels or annotations of the object itself.
+func (w *hclWriter) ofObject(block *hclwrite.Body, name string, values map[string]string) {
+	w.field = "metadata." + name
+	if len(values) > 0 {
+		block.SetAttributeRaw("object_"+name, w.entries(reflect.ValueOf(values)))
+	}
 }
 
 // fromAlpha says whether the object is of an API whose objects have other names in a cluster:

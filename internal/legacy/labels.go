@@ -10,6 +10,7 @@ import (
 
 	awsv1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	wire "github.com/karpenterd/terraform-provider-karpenter/internal/api/legacy"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
@@ -241,21 +242,25 @@ func (c *converter) metadata(s subject, old wire.ObjectMeta) meta {
 	}
 	annotations := map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(old.Annotations)) {
-		if !bookkeeping(key) {
+		if !Bookkeeping(key) {
 			annotations[key] = old.Annotations[key]
 		}
 	}
 	return meta{Name: old.Name, Labels: old.Labels, Annotations: annotations}
 }
 
-// bookkeeping says whether a controller or kubectl wrote an annotation for itself.
-func bookkeeping(key string) bool {
+// Bookkeeping says whether a controller or kubectl writes an annotation of a NodePool or a node
+// class for itself. The switch by which users pause disruption is none.
+func Bookkeeping(key string) bool {
 	domain, name, _ := strings.Cut(key, "/")
 	switch domain {
+	case v1.OwnDomain:
+		return key != v1.AnnotationPauseDisruption
 	case "compatibility." + wire.CoreGroup, "compatibility." + wire.AWSGroup:
 		return true
 	case wire.CoreGroup, wire.AWSGroup:
-		return strings.HasSuffix(name, "-hash") || strings.HasSuffix(name, "-hash-version") || name == "managed-by" || name == "linked" || name == "emptiness-timestamp"
+		return strings.HasSuffix(name, "-hash") || strings.HasSuffix(name, "-hash-version") ||
+			slices.Contains([]string{"managed-by", "linked", "emptiness-timestamp", "stored-version-migrated"}, name)
 	}
 	return key == "kubectl.kubernetes.io/last-applied-configuration"
 }

@@ -82,7 +82,7 @@ func (s subject) where() string {
 func templateMeta(labels, annotations map[string]string) *wire.TemplateMeta {
 	kept := map[string]string{}
 	for key, value := range annotations {
-		if !bookkeeping(key) {
+		if !Bookkeeping(key) {
 			kept[key] = value
 		}
 	}

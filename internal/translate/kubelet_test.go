@@ -147,7 +147,7 @@ func TestClass_ExpressionsGiveEachInstanceTypeItsOwnNumbers(t *testing.T) {
 func TestClass_AnExpressionBeginsWithThePodsOfTheFamily(t *testing.T) {
 	for family, want := range map[string]int64{"AL2023": 10, "Bottlerocket": 29} { // which has no podsPerCore
 		class, facts, market := sold(t, family, `{"maxPods":"max_pods","podsPerCore":5}`)
-		if got := translate.Class(class, facts, market, nil); len(got.Types) != 2 || got.Types[0].Capacity.PodSlots != want {
+		if got := translate.Class(class, facts, market, nil, catalog.DefaultOverhead()); len(got.Types) != 2 || got.Types[0].Capacity.PodSlots != want {
 			t.Errorf("%s: %+v, want %d pods", family, got, want)
 		}
 	}
@@ -155,7 +155,7 @@ func TestClass_AnExpressionBeginsWithThePodsOfTheFamily(t *testing.T) {
 
 func TestClass_AnInstanceTypeWithoutRoomForPodsIsNotLaunched(t *testing.T) {
 	class, facts, market := sold(t, "AL2023", `{"maxPods":"vcpus - 2","kubeReserved":{"memory":"100 / max_pods"}}`)
-	if got := translate.Class(class, facts, market, nil); !got.Ready || len(got.Types) != 1 || got.Types[0].Name != "m5.xlarge" || got.Types[0].Capacity.PodSlots != 2 {
+	if got := translate.Class(class, facts, market, nil, catalog.DefaultOverhead()); !got.Ready || len(got.Types) != 1 || got.Types[0].Name != "m5.xlarge" || got.Types[0].Capacity.PodSlots != 2 {
 		t.Errorf("%+v, want m5.xlarge alone, with 2 pods", got)
 	}
 }
@@ -168,7 +168,7 @@ func TestClass_AnExpressionWithoutAResultKeepsItsClassFromBeingReady(t *testing.
 		`{"systemReserved":{"cpu":"10"},"maxPods":"vcpus * 10"}`: "",
 	} {
 		class, facts, market := sold(t, "AL2023", text)
-		got, err := translate.Class(class, facts, market, nil), translate.CheckExpressions(class, facts)
+		got, err := translate.Class(class, facts, market, nil, catalog.DefaultOverhead()), translate.CheckExpressions(class, facts)
 		if (want == "") != got.Ready || !strings.HasPrefix(got.NotReady, want) || (want == "") != (err == nil) {
 			t.Errorf("%s: ready %v, %q, %v, want %q", text, got.Ready, got.NotReady, err, want)
 		}

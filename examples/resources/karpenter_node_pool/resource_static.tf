@@ -10,6 +10,11 @@ resource "karpenter_node_pool" "gateways" {
     { key = "node.kubernetes.io/instance-type", operator = "In", values = ["c6g.xlarge", "c7g.xlarge"] },
   ]
 
+  # Of the NodePool itself, not of its nodes: other tools select it by them, and no node goes
+  # because it has drifted or expires.
+  object_labels      = { team = "network" }
+  object_annotations = { "karpenterd.sh/pause-disruption" = "true" }
+
   replicas = 3
   limits   = { nodes = "4" }
 }

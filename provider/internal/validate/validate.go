@@ -161,6 +161,13 @@ func LabelKey() validator.String {
 	}}
 }
 
+// AnnotationKey accepts keys of annotations, whose prefix may have capital letters.
+func AnnotationKey() validator.String {
+	return check{description: "a key of an annotation", test: func(s string) error {
+		return joined(s, validation.IsQualifiedName(strings.ToLower(s)))
+	}}
+}
+
 // LabelValue accepts values of labels and taints.
 func LabelValue() validator.String {
 	return check{description: "a label value", test: func(s string) error {

@@ -112,6 +112,9 @@ func Caller(id wire.Identity) policy.Caller {
 	return policy.Caller{Account: id.Account, ARNs: []string{id.Principal, id.ARN}}
 }
 
+// Organization is the id of the organization that the account is in.
+const Organization = "o-1"
+
 // conditionKeys are the global keys of a request and those of the action.
 func (s *Service) conditionKeys(req *wire.Request, more map[string][]string) map[string][]string {
 	id := req.Identity
@@ -126,6 +129,7 @@ func (s *Service) conditionKeys(req *wire.Request, more map[string][]string) map
 	} else {
 		keys["aws:principalarn"] = []string{id.Principal}
 		keys["aws:principalaccount"] = []string{id.Account}
+		keys["aws:principalorgid"] = []string{Organization}
 		keys["aws:userid"] = []string{id.UserID}
 	}
 	if r, ok := s.seenRole(id.Principal); ok {

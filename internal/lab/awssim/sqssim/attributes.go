@@ -2,6 +2,7 @@ package sqssim
 
 import (
 	"context"
+	"maps"
 	"strconv"
 	"time"
 
@@ -22,7 +23,7 @@ func defaultAttributes() map[string]string {
 func checkAttributes(attributes map[string]string) error {
 	ranges := map[string][2]int{
 		"DelaySeconds": {0, 900}, "MaximumMessageSize": {1024, 1048576}, "MessageRetentionPeriod": {60, 1209600},
-		"ReceiveMessageWaitTimeSeconds": {0, 20}, "VisibilityTimeout": {0, 43200},
+		"ReceiveMessageWaitTimeSeconds": {0, 20}, "VisibilityTimeout": {0, 43200}, "KmsDataKeyReusePeriodSeconds": {60, 86400},
 	}
 	for name, value := range attributes {
 		bad := wire.Errorf("InvalidAttributeValue", "Invalid value for the parameter %s.", name)
@@ -44,11 +45,36 @@ func checkAttributes(attributes map[string]string) error {
 			if value != "true" && value != "false" {
 				return bad
 			}
-		case name == "FifoQueue" || name == "RedrivePolicy" || name == "RedriveAllowPolicy" || name == "KmsMasterKeyId" || name == "KmsDataKeyReusePeriodSeconds":
+		case name == "KmsMasterKeyId": // SQS looks for the key when a message comes, not before
+		case name == "FifoQueue" || name == "RedrivePolicy" || name == "RedriveAllowPolicy":
 			return wire.Errorf("InvalidAttributeValue", "The attribute %s is not simulated.", name)
 		default:
 			return wire.Errorf("InvalidAttributeName", "Unknown Attribute %s.", name)
 		}
+	}
+	return nil
+}
+
+// set sets attributes, which were checked. A queue is encrypted in one way at a time: with a
+// key of KMS, or with keys of SQS's own. Source: SetQueueAttributes page of the SQS API
+// reference.
+func (q *queue) set(given map[string]string) error {
+	key, own := given["KmsMasterKeyId"] != "", given["SqsManagedSseEnabled"] == "true"
+	if key && own {
+		return wire.Errorf("InvalidAttributeValue", "You can use one type of server-side encryption (SSE) at one time. You can either enable KMS SSE or SQS SSE.")
+	}
+	maps.Copy(q.attributes, given)
+	if key {
+		q.attributes["SqsManagedSseEnabled"] = "false"
+	}
+	if own {
+		q.attributes["KmsMasterKeyId"] = ""
+	}
+	if q.attributes["KmsMasterKeyId"] == "" {
+		delete(q.attributes, "KmsMasterKeyId")
+		delete(q.attributes, "KmsDataKeyReusePeriodSeconds")
+	} else if q.attributes["KmsDataKeyReusePeriodSeconds"] == "" {
+		q.attributes["KmsDataKeyReusePeriodSeconds"] = "300"
 	}
 	return nil
 }
@@ -124,8 +150,8 @@ func (s *Service) setQueueAttributes(ctx context.Context, req *wire.Request, in 
 		return nil, err
 	}
 	return s.withQueue(ctx, req, in.QueueURL, nil, func(q *queue) (any, error) {
-		for name, value := range in.Attributes {
-			q.attributes[name] = value
+		if err := q.set(in.Attributes); err != nil {
+			return nil, err
 		}
 		q.modified = req.Now.UTC()
 		return nil, nil

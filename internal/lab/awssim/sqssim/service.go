@@ -160,7 +160,9 @@ func (s *Service) createQueue(ctx context.Context, req *wire.Request, in *struct
 	}
 	now := req.Now.UTC()
 	q := &queue{name: in.QueueName, attributes: defaultAttributes(), tags: map[string]string{}, created: now, modified: now, changed: make(chan struct{})}
-	maps.Copy(q.attributes, in.Attributes)
+	if err := q.set(in.Attributes); err != nil {
+		return nil, err
+	}
 	maps.Copy(q.tags, in.Tags)
 	s.queues[in.QueueName] = q
 	return out, nil
