@@ -77,7 +77,7 @@ func kubeletOn(k *awsv1.KubeletConfiguration, all expressions, f catalog.Fact, s
 		if err != nil {
 			return nil, onType(maxPodsField, f.Name, err)
 		}
-		out.MaxPods = awsv1.Pods(int32(pods)) //nolint:gosec // it fits: see above
+		out.MaxPods = awsv1.Pods(int32(pods))
 		if pods == 0 {
 			return out, nil // no such node is launched
 		}

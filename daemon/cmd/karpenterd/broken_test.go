@@ -427,6 +427,11 @@ func eachBreach(v reflect.Value, path string, call func(path string)) {
 		try(reflect.ValueOf(metav1.Time{}))
 		try(reflect.ValueOf(metav1.NewTime(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC))))
 		return
+	case intstr.IntOrString:
+		for _, text := range []string{"-1", "2147483647", "?!", "vcpus / 0"} {
+			try(reflect.ValueOf(intstr.Parse(text)))
+		}
+		return
 	case metav1.FieldsV1, metav1.MicroTime, metav1.Duration, []metav1.ManagedFieldsEntry:
 		return
 	}

@@ -397,19 +397,22 @@ func TestKeeper_WithoutAPriceListTheStateSaysWhatCounts(t *testing.T) {
 		standIns int
 	}{
 		"the table has the price": {
-			aws.ErrNoPriceList, map[string]quantity.Money{"m5.large": 100},
+			aws.ErrNoPriceList,
+			map[string]quantity.Money{"m5.large": 100},
 			"",
 			[]string{"on-demand prices are those of the daemon's own table (of 2026-07-06), because AWS has no Price List for the region"},
 			100, 0,
 		},
 		"the network is isolated": {
-			ErrNotAsked, map[string]quantity.Money{"m5.large": 100},
+			ErrNotAsked,
+			map[string]quantity.Money{"m5.large": 100},
 			"",
 			[]string{"on-demand prices are those of the daemon's own table (of 2026-07-06), because the network is isolated"},
 			100, 0,
 		},
 		"it has that of another size": {
-			aws.ErrNoPriceList, map[string]quantity.Money{"m5.xlarge": 200_000},
+			aws.ErrNoPriceList,
+			map[string]quantity.Money{"m5.xlarge": 200_000},
 			awsv1.ReasonStandIn,
 			[]string{"because AWS has no Price List", "instance types without a known price on demand in the region count at a stand-in, by their price elsewhere or by their size: 1 of 1 (m5.large)", "No node is replaced to save money"},
 			100_000, 1,
