@@ -66,7 +66,7 @@ func TestNames_NoneOfKarpentersIsMissingWithoutAReason(t *testing.T) {
 		"apis.Group": apis.Group, "apis.CompatibilityGroup": apis.CompatibilityGroup, "coreapis.Group": coreapis.Group, "karpv1.NodePoolLabelKey": coreapis.Group + "/nodepool",
 	}
 	theirs := constants(t, filepath.Join(aws, "pkg", "apis", "v1"), known)
-	known["apis.Group"], known["apis.CompatibilityGroup"] = coreapis.Group, coreapis.CompatibilityGroup
+	known["apis.Group"] = coreapis.Group
 	maps.Copy(theirs, constants(t, filepath.Join(core, "pkg", "apis", "v1"), known))
 	maps.Copy(theirs, constants(t, filepath.Join(aws, "pkg", "cloudprovider"), known))
 	maps.Copy(theirs, constants(t, filepath.Join(core, "pkg", "controllers", "nodeclaim", "disruption"), known))

@@ -216,7 +216,6 @@ func explanations() []explanation {
 		{al2, dns4, "--ip-family", "ipv6", none, "the services say of which family the addresses of the node are, and not the DNS server"},
 		{bottlerocket, two, "settings.kubernetes.cluster-dns-ip", `["169.254.20.10","10.96.0.10"]`, "169.254.20.10", "Bottlerocket takes a list, and Karpenter the first alone"},
 
-		{al2023, kubeletText, "spec.kubelet.config.evictionSoftGracePeriod.nodefs.inodesFree", "90s", "1m30s", duration},
 		{bottlerocket, kubeletText, "settings.kubernetes.eviction-soft-grace-period.nodefs.inodesFree", "90s", "1m30s", duration},
 		{al2, kubeletText, "--eviction-soft-grace-period.nodefs.inodesFree", "=90s", "=1m30s", duration},
 
