@@ -56,7 +56,6 @@ func absent() map[string]string {
 		"ConsistentStateFound":                         "a node with less than its NodeClaim promised is seen by the resources that it reports",
 		"ConsistencyCheckFailed":                       "see ConsistentStateFound",
 		"RegistrationHookPending":                      "registration has no hooks",
-		"compatibility.karpenter.sh/provider":          "Karpenter declares it and uses it nowhere",
 	}
 }
 
