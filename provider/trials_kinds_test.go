@@ -131,6 +131,8 @@ func trialsOfClass(t *testing.T) *trials {
 			"kubelet.eviction_hard":                 {object{"memory.available": "5%"}, object{"memory.available": "6%"}},
 			"kubelet.eviction_soft":                 {object{"memory.available": "5%"}, object{"memory.available": "6%"}},
 			"kubelet.eviction_soft_grace_period":    {object{"memory.available": "1m"}, object{"memory.available": "2m"}},
+			"kubelet.max_pods":                      {"110", "58"},
+			"kubelet.extra":                         {object{"imageMaximumGCAge": "12h", "featureGates": object{"a": true}}, object{"registryPullQPS": 7}},
 			"kubelet.cluster_dns":                   {list{"10.0.0.10"}, list{"10.0.0.11"}},
 		},
 		beside: map[string]object{
@@ -176,6 +178,7 @@ func trialsOfDaemon(t *testing.T) *trials {
 	for _, name := range []string{
 		"cluster_endpoint", "queue_name", "log_level", "preference_policy", "min_values_policy", "node_cost", "scheduler_config", "pause_disruption", "metrics_port", "health_probe_port",
 		"role_arn", "service_account", "labels", "annotations", "pod_labels", "pod_annotations", "node_selector", "priority_class_name", "image_pull_secrets", "environment", "replicas",
+		"use_fips_endpoint", "use_dualstack_endpoint", "reserved_enis", "vm_memory_overhead_percent", "cluster_ca_bundle", "isolated_vpc", "log_keys",
 	} {
 		values[name] = [2]any{of[name], of[name]}
 	}
