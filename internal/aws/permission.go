@@ -27,6 +27,9 @@ type Trial struct {
 	// Existing is a launch template of the class; empty if there is none. EC2 cannot be asked
 	// about CreateFleet without one.
 	Existing string
+	// Named says that nobody else is asked about the instance profile: the existing launch
+	// template may have another one.
+	Named bool
 }
 
 // MayLaunch asks EC2 whether the caller may launch so, and launches nothing. Where there is
@@ -49,7 +52,9 @@ func (c *Clients) MayLaunch(ctx context.Context, t Trial) error {
 		if err = allowed(err); err != nil {
 			return fmt.Errorf("fleet: %w", err)
 		}
-		return nil
+		if !t.Named {
+			return nil
+		}
 	}
 	for _, subnet := range t.Subnets {
 		_, err = c.ec2.RunInstances(ctx, runInput(t, subnet))
@@ -57,7 +62,8 @@ func (c *Clients) MayLaunch(ctx context.Context, t Trial) error {
 			break
 		}
 	}
-	if err != nil {
+	aboutProfile := errors.Is(err, ErrProfileUnknown) || errors.Is(err, ErrProfileEmpty)
+	if err != nil && (t.Existing == "" || aboutProfile) {
 		return fmt.Errorf("instance: %w", err)
 	}
 	return nil

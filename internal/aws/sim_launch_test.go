@@ -109,9 +109,11 @@ func TestSim_ALaunchIsAskedAboutWithoutLaunching(t *testing.T) {
 		if templates := try[[]string](t)(admin.LaunchTemplates(ctx, map[string]string{awsspec.TagNodePool: "*"})); len(templates) != 1 {
 			t.Errorf("%+v: templates %q, want the one that was there", x, templates)
 		}
-		trial.Template.InstanceProfile, trial.Existing = "young", ""
-		if err := admin.MayLaunch(ctx, trial); !errors.Is(err, aws.ErrProfileUnknown) {
-			t.Errorf("a profile that EC2 does not know: %v", err)
+		trial.Template.InstanceProfile, trial.Named = "young", true
+		for _, trial.Existing = range []string{r.LaunchTemplate, ""} {
+			if err := admin.MayLaunch(ctx, trial); !errors.Is(err, aws.ErrProfileUnknown) {
+				t.Errorf("a profile that EC2 does not know, with launch template %q: %v", trial.Existing, err)
+			}
 		}
 		cloud.Faults().Inject(awssim.Fault{Service: "iam", Action: "AddRoleToInstanceProfile", Code: "ServiceFailure", Status: 400, Times: 1})
 		if half, err := admin.CreateInstanceProfile(ctx, aws.InstanceProfile{Name: "empty", Path: "/", Role: "node"}); err == nil || half.ID == "" {

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
@@ -44,7 +45,7 @@ func Compile(text string) (Expression, error) {
 	if len(text) > maxBytes {
 		return Expression{}, fmt.Errorf("it has more than %d bytes", maxBytes)
 	}
-	env, err := environment()
+	env, err := shared()
 	if err != nil {
 		return Expression{}, fmt.Errorf("expression environment: %w", err)
 	}
@@ -87,6 +88,9 @@ func (e Expression) Evaluate(m Machine) (int64, error) {
 	}
 	return 0, fmt.Errorf("the result is of type %s, and must be a number", result.Type())
 }
+
+//nolint:gochecknoglobals // made once for the whole process, as it takes longer than an expression; nothing else is ever assigned
+var shared = sync.OnceValues(environment)
 
 func environment() (*cel.Env, error) {
 	options := []cel.EnvOption{cel.Variable("instance_type", cel.StringType), choice("max", types.IntOne), choice("min", types.IntNegOne)}

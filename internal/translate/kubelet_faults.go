@@ -83,7 +83,7 @@ func reservedFault(values map[string]awsv1.ReservedQuantity) (effect, remedy str
 		}
 		switch {
 		case isReserved(string(text)):
-		case strings.HasPrefix(string(text), "-"):
+		case !isExpression(text):
 			return fmt.Sprintf("%q for %s is below 0", text, name), "write a quantity such as 100m or 1Gi, 0 or more, or an expression"
 		default:
 			if _, err := kubeletcel.Compile(string(text)); err != nil {

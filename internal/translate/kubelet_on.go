@@ -160,12 +160,13 @@ func typesOf(k *awsv1.KubeletConfiguration, facts []catalog.Fact, market catalog
 
 // CheckExpressions says which expression of the class has no result for one of the instance
 // types; nil if each has.
-func CheckExpressions(c *awsv1.EC2NodeClass, facts []catalog.Fact) error {
+func CheckExpressions(c *awsv1.EC2NodeClass, facts []catalog.Fact, overhead catalog.Overhead) error {
 	all := compiled(c.Spec.Kubelet)
 	if len(all) == 0 {
 		return nil
 	}
 	s := kubeletSettings(c)
+	s.ReservedENIs = overhead.ReservedENIs
 	for _, f := range facts {
 		if _, err := kubeletOn(c.Spec.Kubelet, all, f, s); err != nil {
 			return err

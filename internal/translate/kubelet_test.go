@@ -166,11 +166,26 @@ func TestClass_AnExpressionWithoutAResultKeepsItsClassFromBeingReady(t *testing.
 		`{"maxPods":"vcpus - 3"}`:                                "spec.kubelet.maxPods: the expression has no result for the instance type m5.large: the result -1 is not between 0 and 2147483647: correct it",
 		`{"kubeReserved":{"memory":"100 - memory_mib"}}`:         "spec.kubelet.kubeReserved[memory]: the expression has no result for the instance type m5.large: the result -8092 is not between 0 and 2147483647: correct it",
 		`{"systemReserved":{"cpu":"10"},"maxPods":"vcpus * 10"}`: "",
+		`{"kubeReserved":{"memory":"-50 + max_pods * 11"}}`:      "",
 	} {
 		class, facts, market := sold(t, "AL2023", text)
-		got, err := translate.Class(class, facts, market, nil, catalog.DefaultOverhead()), translate.CheckExpressions(class, facts)
+		got, err := translate.Class(class, facts, market, nil, catalog.DefaultOverhead()), translate.CheckExpressions(class, facts, catalog.DefaultOverhead())
 		if (want == "") != got.Ready || !strings.HasPrefix(got.NotReady, want) || (want == "") != (err == nil) {
 			t.Errorf("%s: ready %v, %q, %v, want %q", text, got.Ready, got.NotReady, err, want)
 		}
+	}
+}
+
+// Interfaces that pods do not use make fewer of them, for the check as for the plan.
+func TestCheckExpressions_CountsThePodsThatThePlanCounts(t *testing.T) {
+	class, facts, market := sold(t, "AL2023", `{"kubeReserved":{"memory":"max_pods - 25"}}`)
+	overhead := catalog.DefaultOverhead()
+	if got, err := translate.Class(class, facts, market, nil, overhead), translate.CheckExpressions(class, facts, overhead); err != nil || !got.Ready {
+		t.Errorf("with all interfaces: %v, %q", err, got.NotReady)
+	}
+	overhead.ReservedENIs = 1 // m5.large has 2 interfaces of 10 addresses left, so 20 pods
+	got, err := translate.Class(class, facts, market, nil, overhead), translate.CheckExpressions(class, facts, overhead)
+	if err == nil || got.Ready || got.NotReady != err.Error() || !strings.Contains(err.Error(), "the result -5 ") {
+		t.Errorf("with a reserved interface: %v, %q", err, got.NotReady)
 	}
 }

@@ -24,7 +24,7 @@ func (d *daemon) classes() *nodeclass.Reconciler {
 		Cluster: d.joined.now, Region: d.config.Region, Cloud: nodeclass.Share(d.aws, time.Now), Objects: d.world, Writer: d.nodeClasses(),
 		Logger: d.logger.Named("ec2nodeclass"), Now: time.Now, Counted: d.world.ReservationsCounted, Catalogue: d.market.State,
 		Isolated:    d.config.IsolatedVPC,
-		Expressions: func(class *awsv1.EC2NodeClass) error { return translate.CheckExpressions(class, d.world.Facts()) },
+		Expressions: func(class *awsv1.EC2NodeClass) error { return translate.CheckExpressions(class, d.world.Facts(), d.config.Overhead) },
 	})
 }
 

@@ -84,7 +84,7 @@ func (g *given) bind(flags *pflag.FlagSet, env func(string) string) {
 // bindMachines declares the flags about all instances, and about how the log is written.
 func (g *given) bindMachines(flags *pflag.FlagSet, env func(string) string, text func(to *string, name, variable, otherwise, help string)) {
 	text(&g.enis, "reserved-enis", install.EnvReservedENIs, "0", "network interfaces of each instance that pods do not use, such as 1 with custom networking of the VPC CNI")
-	text(&g.overhead, "vm-memory-overhead-percent", install.EnvMemoryOverhead, install.DefaultMemoryOverhead, "part of the memory that EC2 names which nodes do not report, from 0 to below 1")
+	text(&g.overhead, "vm-memory-overhead-percent", install.EnvMemoryOverhead, install.DefaultMemoryOverhead, "fraction of the memory of an instance that its node does not report, from 0 to below 1")
 	text(&g.authority, "cluster-ca-bundle", install.EnvClusterCA, "", "certificates by which nodes know the API server, PEM in base64; default: those that EKS reports")
 	g.toggle(flags, env, &g.isolated, "isolated-vpc", install.EnvIsolatedVPC, "there is no way to the public endpoints of AWS: the Price List is not asked, and IAM only for EC2NodeClasses with a role")
 	text(&g.LogKeys, "log-keys", install.EnvLogKeys, install.LogKeysKarpenter, "keys of the log. karpenter: level, time, logger, message; hclog: @level, @timestamp, @module, @message")

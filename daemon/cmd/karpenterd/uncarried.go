@@ -69,7 +69,7 @@ func (u *uncarried) look(ctx context.Context, kind legacy.Uncarried) error {
 	case apierrors.IsForbidden(err):
 		if !u.refused[kind.Kind] {
 			u.refused[kind.Kind] = true
-			u.logger.Warn("objects of a kind that the daemon does not carry out may be there, and none of them is told so: allow the daemon's service account to list and watch them", "of", of.what, "error", err)
+			u.logger.Warn("the daemon may not list a kind that it does not carry out, so nobody is told of its objects: allow the daemon's service account to list and watch them", "kind", of.what, "error", err)
 		}
 		return nil
 	case err != nil:

@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -52,6 +53,7 @@ type server struct {
 	// of an outdated version.
 	conflicts map[string]int
 	denied    string // "METHOD path" that a webhook denies
+	deniedAs  int    // the status code of that; 0 is 400
 }
 
 func newServer(t *testing.T) *server {
@@ -107,8 +109,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path+"/" == claimsPath && r.Method == http.MethodGet:
 		object = map[string]any{"kind": "NodeClaimList", "apiVersion": "karpenter.sh/v1", "items": s.listed()}
 	case r.Method+" "+r.URL.Path == s.denied:
-		w.WriteHeader(http.StatusBadRequest)
-		object = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "admission webhook denied the request", "code": http.StatusBadRequest}
+		w.WriteHeader(cmp.Or(s.deniedAs, http.StatusBadRequest))
+		object = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "admission webhook denied the request", "code": cmp.Or(s.deniedAs, http.StatusBadRequest)}
 	case !there:
 		w.WriteHeader(http.StatusNotFound)
 		object = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": http.StatusNotFound}

@@ -21,6 +21,10 @@ const mostTypes = 60
 // 80 KiB. Where a class has subnets in very many zones, the request has fewer types.
 const mostOverrides = 400
 
+// mostTemplates is how many launch templates one request has at most, as many as EC2 takes for a
+// fleet. There is more than one where kubelets are told other settings on each type.
+const mostTemplates = 50
+
 // typesOf is how many types a request for these overrides has at most. It depends on the zones
 // alone, and not on prices.
 func typesOf(overrides []aws.Override) int {
@@ -33,13 +37,26 @@ func typesOf(overrides []aws.Override) int {
 
 // narrowed returns the overrides of the cheapest types, up to typesOf. A type counts
 // with its cheapest zone, and keeps all its zones. Types that the NodeClaim needs for its
-// minValues come first. The overrides are sorted by price.
+// minValues come first. The overrides are sorted by price. A type whose launch template would be
+// one too many is left out.
 func narrowed(claim *v1.NodeClaim, overrides []aws.Override, types map[string]catalog.InstanceType) []aws.Override {
-	most := typesOf(overrides)
-	if len(types) <= most {
+	most := min(typesOf(overrides), len(types))
+	templates := map[string]bool{}
+	for _, o := range overrides {
+		templates[o.LaunchTemplate] = true
+	}
+	if len(types) <= most && len(templates) <= mostTemplates {
 		return overrides
 	}
+	clear(templates)
 	wanted := map[string]bool{}
+	takes := func(o aws.Override) bool {
+		if !wanted[o.InstanceType] && (len(wanted) >= most || !templates[o.LaunchTemplate] && len(templates) >= mostTemplates) {
+			return false
+		}
+		wanted[o.InstanceType], templates[o.LaunchTemplate] = true, true
+		return true
+	}
 	for _, r := range claim.Spec.Requirements {
 		if r.MinValues == nil {
 			continue
@@ -47,15 +64,15 @@ func narrowed(claim *v1.NodeClaim, overrides []aws.Override, types map[string]ca
 		values := map[string]bool{}
 		for _, o := range overrides {
 			value, there := valueOf(o, types, label.Canonical(r.Key))
-			if there && !values[value] && len(values) < *r.MinValues && (wanted[o.InstanceType] || len(wanted) < most) {
-				values[value], wanted[o.InstanceType] = true, true
+			if there && !values[value] && len(values) < *r.MinValues && takes(o) {
+				values[value] = true
 			}
 		}
 	}
 	for _, priced := range [2]bool{true, false} { // what has no price may cost anything
 		for _, o := range overrides {
-			if len(wanted) < most && (o.Priority > 0) == priced {
-				wanted[o.InstanceType] = true
+			if (o.Priority > 0) == priced {
+				takes(o)
 			}
 		}
 	}

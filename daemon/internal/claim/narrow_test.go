@@ -208,3 +208,24 @@ func TestMakeOrder_AllAnnotationsOfANodeClaimFitIntoIt(t *testing.T) {
 		t.Error("another attempt because of prices", err)
 	}
 }
+
+// EC2 takes so many launch templates for a fleet, and each type may need one of its own.
+func TestMakeOrder_ARequestNeverHasMoreLaunchTemplatesThanEC2Takes(t *testing.T) {
+	types, k := everyType(t)
+	k.Spec.Kubelet = &awsv1.KubeletConfiguration{MaxPods: awsv1.PodExpression("vcpus * 10")}
+	for i := range types {
+		types[i].Kubelet = fmt.Sprintf(`{"maxPods":%d}`, 20+i)
+	}
+	o, err := makeOrder(asking(), k, types, facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, of := len(o.request.Templates()), len(prices(o.request.Overrides)); n != mostTemplates || of != mostTemplates {
+		t.Errorf("%d launch templates for %d types, want %d of each", n, of, mostTemplates)
+	}
+	for name := range prices(o.request.Overrides) {
+		if _, there := o.types[name]; !there {
+			t.Errorf("%s is no type of the order", name)
+		}
+	}
+}

@@ -137,20 +137,21 @@ func (c *Controller) register(ctx context.Context, claim *v1.NodeClaim, node *co
 // nameWithin bounds the call for a name, for which nothing must wait.
 const nameWithin = 2 * time.Second
 
-// nameInstance tags the instance with the name of its Node, which EC2's console shows,
-// unless the class has a tag Name. Nothing depends on the name: a failure is logged once, and
-// Collector.mark tries again.
+// nameInstance tags the instance with the name of its Node. Nothing depends on the name: a
+// failure is logged once, and Collector.mark tries again.
 func (c *Controller) nameInstance(ctx context.Context, claim *v1.NodeClaim, node string) {
-	class, known := c.World.EC2NodeClass(claim.Spec.NodeClassRef.Name)
-	_, id, err := awsspec.ParseProviderID(claim.Status.ProviderID)
-	if !known || err != nil || class.Spec.Tags[awsspec.TagName] != "" {
-		return
+	if _, id, err := awsspec.ParseProviderID(claim.Status.ProviderID); err == nil {
+		_ = c.setName(ctx, claim, id, node)
 	}
-	_ = c.setName(ctx, claim, id, node)
 }
 
-// setName tags the instance with the name of its Node.
+// setName tags the instance with the name of its Node, which EC2's console shows, unless the
+// class has a tag Name.
 func (c *Controller) setName(ctx context.Context, claim *v1.NodeClaim, id, node string) error {
+	class, known := c.World.EC2NodeClass(claim.Spec.NodeClassRef.Name)
+	if known && class.Spec.Tags[awsspec.TagName] != "" {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, nameWithin)
 	defer cancel()
 	err := c.Cloud.NameInstance(ctx, id, node)

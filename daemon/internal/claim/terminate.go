@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"time"
 
@@ -218,8 +217,8 @@ func (c *Controller) stillThere(ctx context.Context, claim *v1.NodeClaim, id str
 // finalizer holds it until the instance is gone. Without the finalizer the Node would be gone
 // with its pods on it: such a Node, which has not registered or lost the finalizer, is deleted
 // last. So only the version that was read is deleted. A Node that is being deleted already is
-// left as it is, and so is one whose deletion is refused, as by a webhook: that must not keep
-// pods from getting away.
+// left as it is. A deletion that fails, as by a webhook that refuses or does not answer, must not
+// keep pods from getting away: the Node drains as it is, and the next round tries again.
 func (c *Controller) deleteNode(ctx context.Context, node *corev1.Node) (*corev1.Node, error) {
 	if node.DeletionTimestamp != nil || !slices.Contains(node.Finalizers, v1.FinalizerTermination) {
 		return node, nil
@@ -229,30 +228,22 @@ func (c *Controller) deleteNode(ctx context.Context, node *corev1.Node) (*corev1
 	err := c.Core.CoreV1().RESTClient().Delete().Resource("nodes").Name(node.Name).Body(&metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &node.UID, ResourceVersion: &node.ResourceVersion},
 	}).Do(ctx).Into(got)
-	if refused(err) {
+	switch {
+	case apierrors.IsNotFound(err):
+		return node, nil // the watch brings that it is gone
+	case apierrors.IsConflict(err), ctx.Err() != nil:
+		return nil, fmt.Errorf("node %s delete: %w", node.Name, err)
+	case err != nil:
 		c.undeleted.Do(func() {
-			c.Logger.Warn("node drains before it is deleted, as its deletion is refused; further ones are not logged", "node", node.Name, "error", err)
+			c.Logger.Warn("node drains before it is deleted, as its deletion fails; further ones are not logged", "node", node.Name, "error", err)
 		})
 		return node, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("node %s delete: %w", node.Name, err)
 	}
 	if got.UID != node.UID {
 		return node, nil // a status: the watch brings what has become of the Node
 	}
 	c.World.Observe(got)
 	return got, nil
-}
-
-// refused says whether the API server denies the request, whoever repeats it.
-func refused(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsTooManyRequests(err) {
-		return false
-	}
-	code := status.Status().Code
-	return code >= http.StatusBadRequest && code < http.StatusInternalServerError
 }
 
 // removeNode removes the finalizer from the Node, and deletes the Node if that has not been done.

@@ -3,6 +3,7 @@ package claim
 import (
 	"context"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -239,17 +240,20 @@ func TestTerminate_ANodeWhoseInstanceIsGoneGoesAtOnce(t *testing.T) {
 	}
 }
 
-// A webhook that denies the deletion of Nodes must not keep pods on an instance that EC2 takes.
-func TestTerminate_ANodeThatMayNotBeDeletedDrainsNevertheless(t *testing.T) {
-	s, ec2 := draining(t, asItIs, asItIs)
-	s.denied = deletesNode
-	s.reconcile(t, 2)
-	if !s.wrote(evicts) {
-		t.Errorf("writes %v", s.writes)
-	}
-	s.pods = nil
-	s.reconcile(t, 6)
-	if !slices.Equal(ec2.ended, []string{"i-1"}) {
-		t.Errorf("ended %v", ec2.ended)
+// A webhook that denies the deletion of Nodes, or does not answer, must not keep pods on an
+// instance that EC2 takes.
+func TestTerminate_ANodeThatCannotBeDeletedDrainsNevertheless(t *testing.T) {
+	for _, code := range []int{http.StatusBadRequest, http.StatusForbidden, http.StatusInternalServerError, http.StatusGatewayTimeout} {
+		s, ec2 := draining(t, asItIs, asItIs)
+		s.denied, s.deniedAs = deletesNode, code
+		s.reconcile(t, 2)
+		if !s.wrote(evicts) {
+			t.Errorf("%d: writes %v", code, s.writes)
+		}
+		s.pods = nil
+		s.reconcile(t, 6)
+		if !slices.Equal(ec2.ended, []string{"i-1"}) {
+			t.Errorf("%d: ended %v", code, ec2.ended)
+		}
 	}
 }

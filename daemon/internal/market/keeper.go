@@ -170,6 +170,8 @@ func (k *Keeper) take(r reply) bool {
 		switch q.said = said; {
 		case unread:
 			k.Logger.Warn("AWS gave entries that cannot be read; they are left out", "asked_for", r.name, "error", r.err)
+		case errors.Is(r.err, ErrNotAsked):
+			k.Logger.Info("AWS is not asked; the daemon's own table counts", "asked_for", r.name, "why", said)
 		case said != "":
 			k.Logger.Warn("AWS does not say what it sells; the last answer counts, or the daemon's own table", "asked_for", r.name, "error", r.err)
 		}

@@ -23,9 +23,10 @@ const collectAge = time.Hour
 // one after the other no class and no NodeClaim names it. What runs on an instance loses
 // its rights with the profile, and a NodeClaim exists as long as its instance. NodeClaims
 // of earlier versions do not name their profile: as long as a class has any, its profiles
-// stay. In an isolated network there is nothing to find, as with Karpenter.
+// stay. In an isolated network IAM is asked only where a class has a role, as for all else.
 func (r *Reconciler) Collect(ctx context.Context, now time.Time) error {
-	if r.Isolated {
+	hasRole := func(c *awsv1.EC2NodeClass) bool { return c.Spec.Role != "" }
+	if r.Isolated && !slices.ContainsFunc(r.Objects.EC2NodeClasses(), hasRole) {
 		return nil
 	}
 	before := r.suspects

@@ -96,7 +96,7 @@ func decide(class *awsv1.EC2NodeClass, o observation, f facts, now time.Time) *a
 		}
 		return &verdict{
 			status: metav1.ConditionUnknown, reason: awsv1.ReasonInstanceProfileNotFound,
-			message: "waiting until EC2 knows the instance profile and its role, which was made a moment ago",
+			message: "waiting until EC2 knows the instance profile and its role",
 		}
 	})
 	if o.launchAsked {

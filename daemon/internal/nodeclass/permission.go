@@ -23,8 +23,9 @@ const (
 
 // permission is what EC2 was asked about.
 type permission struct {
-	of string
-	at time.Time
+	of    string
+	at    time.Time // of a permission
+	fault error     // what EC2 said of the instance profile last; it counts until EC2 says otherwise
 }
 
 // mayLaunch asks EC2 whether it allows a launch from the class, which is ready but for that,
@@ -33,7 +34,11 @@ type permission struct {
 func (r *Reconciler) mayLaunch(ctx context.Context, class *awsv1.EC2NodeClass) (asked bool, err error) {
 	trial := r.trial(class)
 	of := fmt.Sprint(trial.Template.Digest(), slices.Sorted(slices.Values(trial.Subnets)), trial.Tags)
-	if p, known := r.permissions.Load(class.UID); known && p.(permission).of == of && r.Now().Sub(p.(permission).at) < permissionLasts {
+	var last permission
+	if p, known := r.permissions.Load(class.UID); known && p.(permission).of == of {
+		last = p.(permission)
+	}
+	if r.Now().Sub(last.at) < permissionLasts {
 		return false, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, permissionWithin)
@@ -47,9 +52,10 @@ func (r *Reconciler) mayLaunch(ctx context.Context, class *awsv1.EC2NodeClass) (
 	case errors.Is(err, aws.ErrUnauthorized):
 		return true, err
 	case profileFault(err):
+		r.permissions.Store(class.UID, permission{of: of, fault: err})
 		return false, err
 	case errors.Is(err, aws.ErrThrottled), errors.Is(err, aws.ErrUnreachable), errors.Is(err, context.DeadlineExceeded):
-		return false, nil
+		return false, last.fault
 	case err != nil: // the launches will show what it is
 		r.Logger.Debug("EC2 could not be asked whether it allows launches", "ec2nodeclass", class.Name, "error", err)
 	}
@@ -67,7 +73,7 @@ func (r *Reconciler) trial(class *awsv1.EC2NodeClass) aws.Trial {
 	owner := awsspec.Owner{Cluster: r.Cluster().Name, NodePool: "any", NodeClass: class.Name}
 	image := class.Status.AMIs[0]
 	t := aws.Trial{
-		InstanceType: "m5.large", Tags: owner.InstanceTags(class.Spec.Tags, "any", "any"),
+		Named: class.Spec.InstanceProfile != "", InstanceType: "m5.large", Tags: owner.InstanceTags(class.Spec.Tags, "any", "any"),
 		Template: family.LaunchTemplate(class, owner),
 	}
 	t.Template.ImageID = image.ID

@@ -2,6 +2,7 @@ package nodeclass
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -70,6 +71,10 @@ func TestMayLaunch_AProfileThatIsNamedAndMissingIsSaidAndMendedWithoutIAM(t *tes
 		if c := w.class.Conditions().Get(awsv1.ConditionInstanceProfileReady); !c.IsFalse() || !strings.Contains(c.Message, `instance profile "node" does not exist: create it, or correct the name`) || again != refreshNotReady || w.class.Status.InstanceProfile != "" {
 			t.Errorf("%+v; the next look comes after %s", c, again)
 		}
+	}
+	w.o.launchErr = fmt.Errorf("RequestLimitExceeded: %w", aws.ErrThrottled)
+	if reconcile(t, r); !w.class.Conditions().Get(awsv1.ConditionInstanceProfileReady).IsFalse() {
+		t.Errorf("while EC2 does not answer: %+v", w.class.Status.Conditions)
 	}
 	w.o.launchErr = nil
 	if reconcile(t, r); !w.class.Conditions().IsReady() || w.class.Status.InstanceProfile != "node" || w.writes != 2 {
