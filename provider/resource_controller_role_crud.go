@@ -70,7 +70,14 @@ func (r *controllerRole) create(ctx context.Context, j job[*aws.Clients], plan *
 }
 
 func (r *controllerRole) update(ctx context.Context, j job[*aws.Clients], plan *controllerRoleModel, prior controllerRoleModel) error {
-	return plan.update(ctx, j.client, prior, j.own)
+	if err := plan.update(ctx, j.client, prior, j.own); err != nil {
+		return err
+	}
+	// A plan may not have known the issuer, and does not tell of one that nobody changes.
+	if !plan.OIDCIssuer.Equal(prior.OIDCIssuer) || !plan.Identity.Equal(prior.Identity) {
+		r.warnOfIssuer(ctx, j.client, *plan, j.diags)
+	}
+	return nil
 }
 
 // remove waits until the daemon no longer needs the role.

@@ -21,6 +21,8 @@ func TestControllerRole_AnIssuerThatIAMDoesNotKnowIsSaid(t *testing.T) {
 	wantWarning(t, role.apply(config), says...)
 	wantWarning(t, role.plan(config).problems, says...)
 	wantWarning(t, role.plan(with(config, object{"identity": "pod_identity"})).problems, "The daemon must follow the role")
+	wantNoError(t, role.apply(with(config, object{"identity": "pod_identity"})))
+	wantWarning(t, role.apply(config), says...) // the plan did not know the issuer
 
 	cloud.IAM.SeedOIDCProvider(issuer, "other")
 	wantWarning(t, role.plan(config).problems, "the audience sts.amazonaws.com is not registered", "add-client-id-to-open-id-connect-provider")

@@ -75,6 +75,12 @@ func (m controllerRoleModel) policiesKnown() bool {
 		!anyUnknown(m.NodeRoleARNs) && !anyUnknown(m.ImageARNs) && wholeList(m.Further)
 }
 
+// policiesMadeAs tells whether the policies are made of the same as those of prior.
+func (m controllerRoleModel) policiesMadeAs(prior controllerRoleModel) bool {
+	return m.NodeRoleARN.Equal(prior.NodeRoleARN) && m.NodeRoleARNs.Equal(prior.NodeRoleARNs) && m.QueueARN.Equal(prior.QueueARN) && m.QueueKeyARN.Equal(prior.QueueKeyARN) &&
+		m.ImageARNs.Equal(prior.ImageARNs) && m.Further.Equal(prior.Further) && m.Name.Equal(prior.Name) && m.Path.Equal(prior.Path) && m.ClusterName.Equal(prior.ClusterName)
+}
+
 // planPolicies plans the documents and the ARNs of the policies, as far as they are known.
 func (r *controllerRole) planPolicies(plan, prior controllerRoleModel, region string, set func(name string, value any), diags *diag.Diagnostics) {
 	switch {
@@ -90,7 +96,11 @@ func (r *controllerRole) planPolicies(plan, prior controllerRoleModel, region st
 		}
 		set("policies", planPolicies(prior.Policies, documents))
 		set("policy_arns", plan.policyARNs(region, documents))
-	case !prior.Policies.IsNull():
+	case prior.Policies.IsNull(): // a new role: they stay unknown
+	case !plan.policiesMadeAs(prior): // without a region, nobody knows yet what they become
+		set("policies", types.MapUnknown(types.StringType))
+		set("policy_arns", types.MapUnknown(types.StringType))
+	default:
 		set("policies", prior.Policies)
 		set("policy_arns", prior.PolicyARNs)
 	}

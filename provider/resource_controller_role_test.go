@@ -185,6 +185,39 @@ func TestControllerRole_PlanShowsWhatIsKnown(t *testing.T) {
 	}
 }
 
+// TestControllerRole_WithoutARegionChangedPoliciesAreUnknown plans while the provider's region is
+// not known yet: what was planned as before, an apply would contradict.
+func TestControllerRole_WithoutARegionChangedPoliciesAreUnknown(t *testing.T) {
+	cloud := startCloud(t)
+	config := object{"cluster_name": testCluster, "node_role_arn": testNodeRole, "queue_arn": testQueue}
+	role := configured(t, cloud.config()).resource("karpenter_controller_role")
+	wantNoError(t, role.apply(config))
+	later := *role
+	later.h = role.h.again(object{"region": unknown{}})
+	for name, c := range map[string]struct {
+		more  object
+		known bool
+	}{
+		"nothing":     {object{}, true},
+		"description": {object{"description": "another"}, true},
+		"statements":  {object{"additional_policy_statements": list{`{"Effect":"Allow","Action":"ec2:DescribeVpcs","Resource":"*"}`}}, false},
+		"key":         {object{"queue_kms_key_arn": "arn:aws:kms:us-west-2:123456789012:key/a"}, false},
+		"parameters":  {object{"ami_ssm_parameter_arns": list{"arn:aws:ssm:us-west-2:123456789012:parameter/a"}}, false},
+		"queue":       {object{"queue_arn": testQueue + "-2"}, false},
+		"node role":   {object{"node_role_arn": testNodeRole + "-2"}, false},
+		"node roles":  {object{"node_role_arns": list{testNodeRole + "-2"}}, false},
+	} {
+		p := later.plan(with(config, c.more))
+		wantNoError(t, p.problems)
+		for _, attribute := range []string{"policies", "policy_arns"} {
+			if value := attributeOf(t, p.value, attribute); value.IsKnown() != c.known {
+				t.Errorf("%s: %s is planned as %s", name, attribute, value)
+			}
+		}
+	}
+	wantNoError(t, role.destroy())
+}
+
 func TestControllerRole_BadInputNamesTheField(t *testing.T) {
 	h := newHarness(t)
 	wantError(t, h.validate("karpenter_controller_role", object{"cluster_name": "lab", "node_role_arn": "nodes"}), "node_role_arn", "arn:<partition>:iam")

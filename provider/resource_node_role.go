@@ -125,14 +125,17 @@ func (r *nodeRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if !req.State.Raw.IsNull() {
 		r.warnOfChange(ctx, prior, plan, &resp.Diagnostics)
 	}
-	if name := r.planRegion(ctx, &resp.Diagnostics); name != "" {
-		partition := awsspec.Partition(name)
+	region := r.planRegion(ctx, &resp.Diagnostics)
+	if region != "" {
+		partition := awsspec.Partition(region)
 		plan.TrustPolicy = planPolicy(prior.TrustPolicy, awsspec.NodeTrust(partition))
 		plan.ManagedPolicyARNs = setValue(plan.nodePolicies(partition))
 	} else if !req.State.Raw.IsNull() {
 		plan.TrustPolicy, plan.ManagedPolicyARNs = prior.TrustPolicy, prior.ManagedPolicyARNs
 	}
-	if !known(plan.AttachCNIPolicy, plan.AttachSSMPolicy) {
+	// Without a region, nobody knows yet what another choice of policies gives.
+	chosenAnew := !req.State.Raw.IsNull() && !(plan.AttachCNIPolicy.Equal(prior.AttachCNIPolicy) && plan.AttachSSMPolicy.Equal(prior.AttachSSMPolicy))
+	if !known(plan.AttachCNIPolicy, plan.AttachSSMPolicy) || region == "" && chosenAnew {
 		plan.ManagedPolicyARNs = types.SetUnknown(types.StringType)
 	}
 	plan.ARN, plan.UniqueID = keepOrCreate(prior.ARN), keepOrCreate(prior.UniqueID)

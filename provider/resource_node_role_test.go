@@ -203,3 +203,25 @@ func TestNodeRole_PlansOfflineWithWhatIsKnown(t *testing.T) {
 		t.Errorf("the policies are not planned: %s", policies)
 	}
 }
+
+// TestNodeRole_WithoutARegionAnotherChoiceOfPoliciesIsUnknown plans while the provider's region
+// is not known yet: what was planned as before, an apply would contradict.
+func TestNodeRole_WithoutARegionAnotherChoiceOfPoliciesIsUnknown(t *testing.T) {
+	config := object{"cluster_name": testCluster}
+	role := configured(t, startCloud(t).config()).resource("karpenter_node_role")
+	wantNoError(t, role.apply(config))
+	later := *role
+	later.h = role.h.again(object{"region": unknown{}})
+	for attribute, known := range map[string]bool{"attach_ssm_policy": false, "attach_cni_policy": false, "description": true} {
+		value := any(false)
+		if known {
+			value = "another"
+		}
+		p := later.plan(with(config, object{attribute: value}))
+		wantNoError(t, p.problems)
+		if arns := attributeOf(t, p.value, "managed_policy_arns"); arns.IsKnown() != known {
+			t.Errorf("after a change of %s, managed_policy_arns are planned as %s", attribute, arns)
+		}
+	}
+	wantNoError(t, role.destroy())
+}
