@@ -152,9 +152,26 @@ func (w *hclWriter) startBlock(body *hclwrite.Body, s subject, kind, label strin
 	if kind == "karpenter_node_class" {
 		delete(annotations, v1.AnnotationPauseDisruption) // it says nothing there
 	}
+	w.withoutMarks("labels", labels)
+	w.withoutMarks("annotations", annotations)
 	w.ofObject(block, "labels", labels)
 	w.ofObject(block, "annotations", annotations)
 	return block
+}
+
+// withoutMarks takes out the marks of other tools: with them, such a tool would go on taking the
+// object for its own, and Terraform would put them back after it has let go.
+func (w *hclWriter) withoutMarks(name string, values map[string]string) {
+	var marks []string
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if ownership(key) {
+			marks = append(marks, key)
+			delete(values, key)
+		}
+	}
+	if len(marks) > 0 {
+		w.warn(w.subject, "metadata."+name, "left out are the marks of another tool that manages the object: "+strings.Join(marks, ", "), "take the object out of that tool, so that not both write it")
+	}
 }
 
 // ofObject writes labels or annotations of the object itself.

@@ -264,3 +264,14 @@ func Bookkeeping(key string) bool {
 	}
 	return key == "kubectl.kubernetes.io/last-applied-configuration"
 }
+
+// ownership says whether a label or an annotation of an object marks it as managed by Helm, Argo
+// CD, Flux, kubectl or kustomize.
+func ownership(key string) bool {
+	domain, _, _ := strings.Cut(key, "/")
+	switch domain {
+	case "meta.helm.sh", "helm.sh", "argocd.argoproj.io", "kubectl.kubernetes.io", "config.kubernetes.io":
+		return true
+	}
+	return key == "app.kubernetes.io/managed-by" || key == "app.kubernetes.io/instance" || strings.HasSuffix(domain, ".fluxcd.io")
+}
