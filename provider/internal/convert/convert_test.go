@@ -2,6 +2,7 @@ package convert_test
 
 import (
 	"encoding/json"
+	"math/big"
 	"reflect"
 	"slices"
 	"testing"
@@ -155,6 +156,24 @@ func TestNodeClassOf_AKubeletThatSetsNothingIsAbsentAndStays(t *testing.T) {
 	drifted := convert.NodeClassOf(t.Context(), awsv1.EC2NodeClassSpec{Kubelet: &awsv1.KubeletConfiguration{CPUCFSQuota: ptr(false)}}, prior, &diags)
 	if quota := drifted.Kubelet.Attributes()["cpu_cfs_quota"]; !quota.Equal(types.BoolValue(false)) {
 		t.Errorf("cpu_cfs_quota %s, want what somebody set", quota)
+	}
+}
+
+// TestNodeClassOf_AFractionIsTheNumberOfTheConfiguration reads a number that has no end in binary
+// digits: a configuration has more of them than a float64.
+func TestNodeClassOf_AFractionIsTheNumberOfTheConfiguration(t *testing.T) {
+	for _, text := range []string{"0.1", "0.5", "-2.75", "1e-7", "7", "100000000000000000000"} {
+		var diags diag.Diagnostics
+		kubelet := &awsv1.KubeletConfiguration{Further: map[string]json.RawMessage{"memoryThrottlingFactor": json.RawMessage(text)}}
+		got := convert.NodeClassOf(t.Context(), awsv1.EC2NodeClassSpec{Kubelet: kubelet}, convert.NodeClass{}, &diags)
+		number, _, err := big.ParseFloat(text, 10, 512, big.ToNearestEven) // as HCL reads it
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := types.DynamicValue(types.ObjectValueMust(map[string]attr.Type{"memoryThrottlingFactor": types.NumberType}, map[string]attr.Value{"memoryThrottlingFactor": types.NumberValue(number)}))
+		if extra := got.Kubelet.Attributes()["extra"]; diags.HasError() || !extra.Equal(want) {
+			t.Errorf("%s: %v: extra %s, want %s", text, diags, extra, want)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -72,6 +73,19 @@ func dynamicOf(ctx context.Context, fields map[string]json.RawMessage) (types.Dy
 	return types.DynamicValue(valueOf(ctx, of)), nil
 }
 
+// decimal is the number that a configuration has whose text is the shortest for it. 0.1 of
+// binary digits alone is another number there.
+func decimal(x float64) *big.Float {
+	n, _, err := big.ParseFloat(strconv.FormatFloat(x, 'g', -1, 64), 10, precision, big.ToNearestEven)
+	if err != nil { // JSON has no other numbers
+		return big.NewFloat(x)
+	}
+	return n
+}
+
+// precision is that of numbers in configurations of Terraform, in bits.
+const precision = 512
+
 // valueOf is the value that a configuration with the same text has.
 func valueOf(ctx context.Context, of any) attr.Value {
 	switch x := of.(type) {
@@ -82,7 +96,7 @@ func valueOf(ctx context.Context, of any) attr.Value {
 	case int64:
 		return types.NumberValue(new(big.Float).SetInt64(x))
 	case float64:
-		return types.NumberValue(big.NewFloat(x))
+		return types.NumberValue(decimal(x))
 	case []any:
 		kinds, values := make([]attr.Type, len(x)), make([]attr.Value, len(x))
 		for i, inner := range x {
