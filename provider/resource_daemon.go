@@ -215,7 +215,8 @@ func endpointKindAttributes() map[string]schema.Attribute {
 	} {
 		out[name] = schema.BoolAttribute{
 			Optional: true, Computed: true,
-			MarkdownDescription: what + ". A service that has none in the region cannot be called then, and the daemon's log names the endpoint. Default: as the provider does, see its `" + name + "`.",
+			MarkdownDescription: what + ". A service that has none in the region cannot be called then, and the daemon's log names the endpoint: set `false` there, or name another endpoint in `environment`, " +
+				"such as `AWS_ENDPOINT_URL_EC2`. `endpoints` of the provider are not taken over. Default: as the provider does, from its environment and profile, too; see its `" + name + "`.",
 		}
 	}
 	return out

@@ -61,7 +61,7 @@ func (r *daemon) warnPlannedCredentials(ctx context.Context, m daemonModel, diag
 	found := r.lookUp(ctx, m, func(ctx context.Context, client *aws.Clients) (plight, error) { return r.byIRSA(ctx, client, m) })
 	if found.what != "" && !found.gone {
 		diags.AddWarning("The daemon would have no credentials", fmt.Sprintf(
-			"karpenter_daemon %q: as AWS has it now, %s. Unless the role changes in the same apply, the daemon launches, replaces and terminates no node.\n\n%s", importID(m), found.what, found.remedy))
+			"karpenter_daemon %q: as AWS has it now, %s. Unless the same apply mends that, the daemon launches, replaces and terminates no node.\n\n%s", importID(m), found.what, found.remedy))
 	}
 }
 

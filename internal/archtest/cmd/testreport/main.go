@@ -1,8 +1,9 @@
 // Command testreport runs `go test` with the arguments it is given, -json among
 // them. What follows a `--` are the arguments of another `go test`, which runs beside it, and
 // what follows a `++` those of one that runs after it: what waits runs side by side, and what
-// computes in turn. Arguments that begin with NAME=value have this in their environment. Where arguments begin with -parts=N, the tests of their package, the last
-// of the arguments, are dealt to N processes of one program, which run side by side.
+// computes in turn. Arguments that begin with NAME=value have this in their environment. Where
+// arguments begin with -parts=N, the tests of their package, the last of the arguments, are
+// dealt to N processes of one program, which run side by side; NAME=value does not go with it.
 // The report is in a form for people: a line for each package as it finishes, the
 // output of failures in full, a sign of life while nothing finishes, and at
 // the end the tests that took longest, what was skipped and `N passed, N failed, N skipped`.
