@@ -23,8 +23,10 @@ func (d *daemon) classes() *nodeclass.Reconciler {
 	return nodeclass.New(nodeclass.Config{
 		Cluster: d.joined.now, Region: d.config.Region, Cloud: nodeclass.Share(d.aws, time.Now), Objects: d.world, Writer: d.nodeClasses(),
 		Logger: d.logger.Named("ec2nodeclass"), Now: time.Now, Counted: d.world.ReservationsCounted, Catalogue: d.market.State,
-		Isolated:    d.config.IsolatedVPC,
-		Expressions: func(class *awsv1.EC2NodeClass) error { return translate.CheckExpressions(class, d.world.Facts(), d.config.Overhead) },
+		Isolated: d.config.IsolatedVPC,
+		Expressions: func(class *awsv1.EC2NodeClass) error {
+			return translate.CheckExpressions(class, d.world.Facts(), d.config.Overhead)
+		},
 	})
 }
 

@@ -237,7 +237,7 @@ func (c *Controller) deleteNode(ctx context.Context, node *corev1.Node) (*corev1
 		c.undeleted.Do(func() {
 			c.Logger.Warn("node drains before it is deleted, as its deletion fails; further ones are not logged", "node", node.Name, "error", err)
 		})
-		return node, nil
+		return node, nil //nolint:nilerr // it is logged, and the next round tries again
 	}
 	if got.UID != node.UID {
 		return node, nil // a status: the watch brings what has become of the Node
