@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 )
 
 // invoke runs a command in a place without a cluster, and returns what it wrote.
@@ -25,8 +27,13 @@ func invoke(ctx context.Context, input string, args ...string) (out, said string
 // start runs the program as a shell does.
 func start(t *testing.T, args ...string) (code int, out, said string) {
 	t.Helper()
+	return startIn(t, nil, args...)
+}
+
+func startIn(t *testing.T, changes map[string]string, args ...string) (code int, out, said string) {
+	t.Helper()
 	var o, e bytes.Buffer
-	code = execute(t.Context(), args, streams{in: strings.NewReader(""), out: &o, err: &e}, environment(nil))
+	code = execute(t.Context(), args, streams{in: strings.NewReader(""), out: &o, err: &e}, environment(changes))
 	return code, o.String(), e.String()
 }
 
@@ -97,6 +104,9 @@ func TestCommand_WhatFailsIsNoWrongUse(t *testing.T) {
 	}
 }
 
+// nobody is an address where nothing listens, whatever else runs on the machine.
+const nobody = "127.83.19.7"
+
 // Where there is no kubeconfig, the command asks the daemon beside it.
 func TestExplain_AsksTheGivenAddressOrInAPodItsOwn(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
@@ -118,7 +128,7 @@ func TestExplain_AsksTheGivenAddressOrInAPodItsOwn(t *testing.T) {
 			t.Errorf("%q: asked %q", args, asked)
 		}
 	}
-	if code, _, said := start(t, "karpenterd", "explain", "pool", "general"); code != exitFailed || !strings.Contains(said, "127.0.0.1:8082") {
+	if code, _, said := startIn(t, map[string]string{install.EnvLoopback: nobody}, "karpenterd", "explain", "pool", "general"); code != exitFailed || !strings.Contains(said, nobody+":8082") {
 		t.Errorf("without an address: exit %d, said %q", code, said)
 	}
 }
@@ -130,8 +140,8 @@ func TestExplain_InTheDaemonsPodItAsksThatPod(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("KUBECONFIG", kubeconfig)
-	inPod := environment(map[string]string{"POD_NAME": "karpenterd-1"})
-	for args, want := range map[string]string{"": "127.0.0.1:8082", "--context=a": "Lease"} {
+	inPod := environment(map[string]string{"POD_NAME": "karpenterd-1", install.EnvLoopback: nobody})
+	for args, want := range map[string]string{"": nobody + ":8082", "--context=a": "Lease"} {
 		var out, said bytes.Buffer
 		command := slices.DeleteFunc([]string{"karpenterd", "explain", "pool", "general", args}, func(s string) bool { return s == "" })
 		if code := execute(t.Context(), command, streams{out: &out, err: &said}, inPod); code != exitFailed || !strings.Contains(said.String(), want) {

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,6 @@ import (
 const (
 	// timeFactor shortens what would only be waiting.
 	timeFactor = 10
-	spotNotice = 2 * time.Minute / timeFactor
 	podGrace   = 30 / timeFactor // seconds, of the pods' termination
 	// consolidateAfter is how long a node is empty before it goes.
 	consolidateAfter = 30 * time.Second / timeFactor
@@ -30,6 +30,9 @@ const (
 // Options of a run.
 type Options struct {
 	Out io.Writer
+	// TimeFactor is how many times as fast as on AWS instances and notices are; 0 is 10. A slow
+	// machine needs a smaller one: a node must have drained when its notice runs out.
+	TimeFactor int
 }
 
 // demo is one run.
@@ -41,6 +44,7 @@ type demo struct {
 	core     kubernetes.Interface
 	tofu     *tofu
 	timeline *timeline
+	factor   int
 
 	daemon    string   // path of its program
 	inventory []string // of the AWS account before the apply
@@ -49,9 +53,12 @@ type demo struct {
 	checks    int
 }
 
+// spotNotice is how long before it takes an instance EC2 warns.
+func (d *demo) spotNotice() time.Duration { return 2 * time.Minute / time.Duration(d.factor) }
+
 // Run runs the demo. It leaves nothing behind, whether it succeeds or not.
 func Run(ctx context.Context, o Options) (err error) {
-	d := &demo{out: o.Out, began: time.Now()}
+	d := &demo{out: o.Out, began: time.Now(), factor: cmp.Or(o.TimeFactor, timeFactor)}
 	ready, err := toolchain.Prepare(ctx, o.Out, toolchain.LabNeeds())
 	if err != nil {
 		return err
@@ -62,15 +69,15 @@ func Run(ctx context.Context, o Options) (err error) {
 		filepath.Base(tools[toolchain.TerraformCLI].Path), tools[toolchain.TerraformCLI].Version)
 	d.lab, err = lab.Start(ctx, lab.Options{
 		Logger: hclog.NewNullLogger(), Region: region, ClusterName: clusterName,
-		TimeFactor: timeFactor, DaemonBinary: daemon, Progress: o.Out,
+		TimeFactor: float64(d.factor), DaemonBinary: daemon, Progress: o.Out,
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.lab.Close()) }()
-	const bootTime, stopTime = 30 * time.Second / timeFactor, 30 * time.Second / timeFactor // the laboratory's own
+	own := 30 * time.Second / time.Duration(d.factor) // the laboratory's, of a start and of an end
 	d.say("Time factor %d: whatever would only be waiting takes a tenth of its time. Instances start within a second and end within %s, machines boot in %s, pods end in %ds, a spot notice is %s, empty nodes stay %s; the daemon knows",
-		timeFactor, stopTime, bootTime, podGrace, spotNotice, consolidateAfter)
+		d.factor, own, own, podGrace, d.spotNotice(), consolidateAfter)
 	if err := d.connect(ctx, tools, provider); err != nil {
 		return err
 	}

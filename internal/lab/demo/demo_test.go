@@ -15,7 +15,7 @@ func TestDemo_FromApplyToDestroyLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute)
 	defer cancel()
 	var out bytes.Buffer
-	if err := Run(ctx, Options{Out: &out}); err != nil {
+	if err := Run(ctx, Options{Out: &out, TimeFactor: 3}); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	for _, must := range []string{

@@ -169,7 +169,7 @@ func (d *demo) interrupt(ctx context.Context) error {
 	if err := d.lab.Cloud.EC2.WarnSpot(victim.ID); err != nil {
 		return fmt.Errorf("spot warning send: %w", err)
 	}
-	d.say("EC2 warns %s (%s in %s): it goes in %s; meanwhile a second service comes", victim.ID, victim.Type, victim.Zone, spotNotice)
+	d.say("EC2 warns %s (%s in %s): it goes in %s; meanwhile a second service comes", victim.ID, victim.Type, victim.Zone, d.spotNotice())
 	if err := d.deploy(ctx, service(services()[1])); err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (d *demo) interrupt(ctx context.Context) error {
 	}
 	d.tell()
 	d.timeline.mu.Lock()
-	left := spotNotice - d.timeline.ended[victim.ID].Sub(began)
+	left := d.spotNotice() - d.timeline.ended[victim.ID].Sub(began)
 	d.timeline.mu.Unlock()
 	if err := d.check(left > 0, "node drained and instance ended %.1f s before EC2 would have taken it", left.Seconds()); err != nil {
 		return err
