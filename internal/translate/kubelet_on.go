@@ -70,12 +70,9 @@ func kubeletOn(k *awsv1.KubeletConfiguration, all expressions, f catalog.Fact, s
 		InstanceType: f.Name, VCPUs: int64(f.VCPU), MemoryMiB: f.MemoryMiB, DefaultENIs: int64(f.ENIs), IPsOfENI: int64(f.IPv4PerENI), MaxPods: f.Pods(s),
 	}
 	if x, is := all[maxPodsField]; is {
-		pods, err := x.Evaluate(machine)
-		if err == nil && (pods < 0 || pods > math.MaxInt32) {
-			err = fmt.Errorf("the result %d is not between 0 and %d", pods, math.MaxInt32)
-		}
+		pods, err := numberOn(machine, maxPodsField, x)
 		if err != nil {
-			return nil, onType(maxPodsField, f.Name, err)
+			return nil, err
 		}
 		out.MaxPods = awsv1.Pods(int32(pods))
 		if pods == 0 {
@@ -91,12 +88,9 @@ func kubeletOn(k *awsv1.KubeletConfiguration, all expressions, f catalog.Fact, s
 			if !is {
 				continue
 			}
-			amount, err := x.Evaluate(machine)
-			if err == nil && (amount < 0 || amount > math.MaxInt32) {
-				err = fmt.Errorf("the result %d is not between 0 and %d", amount, math.MaxInt32)
-			}
+			amount, err := numberOn(machine, expressionAt(field, name), x)
 			if err != nil {
-				return nil, onType(expressionAt(field, name), f.Name, err)
+				return nil, err
 			}
 			values[field][name] = amountOf(name, amount)
 		}
@@ -104,8 +98,17 @@ func kubeletOn(k *awsv1.KubeletConfiguration, all expressions, f catalog.Fact, s
 	return out, nil
 }
 
-func onType(at, instanceType string, err error) error {
-	return fmt.Errorf("spec.kubelet.%s: the expression has no result for the instance type %s: %w: correct it so that it has one for every type", at, instanceType, err)
+// numberOn is the result of the expression of a field on the machine: a number that a kubelet
+// takes.
+func numberOn(machine kubeletcel.Machine, field string, x kubeletcel.Expression) (int64, error) {
+	n, err := x.Evaluate(machine)
+	if err == nil && (n < 0 || n > math.MaxInt32) {
+		err = fmt.Errorf("the result %d is not between 0 and %d", n, math.MaxInt32)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("spec.kubelet.%s: the expression has no result for the instance type %s: %w: correct it so that it has one for every type", field, machine.InstanceType, err)
+	}
+	return n, nil
 }
 
 // amountOf writes a result in the unit of the resource, which is the one that people write
@@ -165,8 +168,7 @@ func CheckExpressions(c *awsv1.EC2NodeClass, facts []catalog.Fact, overhead cata
 	if len(all) == 0 {
 		return nil
 	}
-	s := kubeletSettings(c)
-	s.ReservedENIs = overhead.ReservedENIs
+	s := kubeletSettings(c, overhead)
 	for _, f := range facts {
 		if _, err := kubeletOn(c.Spec.Kubelet, all, f, s); err != nil {
 			return err

@@ -106,8 +106,8 @@ func Class(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market, r
 		return out
 	}
 	images := family.Of(c)
-	s := kubeletSettings(c)
-	s.MemoryOverheadPerMillion, s.ReservedENIs, s.RootVolumeBytes = overhead.MemoryPerMillion, overhead.ReservedENIs, podVolume(c, images)
+	s := kubeletSettings(c, overhead)
+	s.RootVolumeBytes = podVolume(c, images)
 	for _, n := range c.Status.Subnets {
 		zone := catalog.Zone{Name: n.Zone, ID: n.ZoneID}
 		if !slices.Contains(s.Zones, zone) {
@@ -146,10 +146,10 @@ func Class(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market, r
 	return out
 }
 
-// kubeletSettings are those that follow from the family of images and its kubelet, where no
-// expression makes others for an instance type.
-func kubeletSettings(c *awsv1.EC2NodeClass) catalog.Settings {
-	s := catalog.Settings{Kept: kept(c.Spec.Kubelet)}
+// kubeletSettings are those that follow from the daemon's options, the family of images and its
+// kubelet, where no expression makes others for an instance type.
+func kubeletSettings(c *awsv1.EC2NodeClass, overhead catalog.Overhead) catalog.Settings {
+	s := catalog.Settings{Kept: kept(c.Spec.Kubelet), MemoryOverheadPerMillion: overhead.MemoryPerMillion, ReservedENIs: overhead.ReservedENIs}
 	if n, is := podLimit(c.Spec.Kubelet); is {
 		s.MaxPods = n
 	}

@@ -176,7 +176,10 @@ func (c *config) take(g given) []error {
 		value, flag string
 		to          *bool
 	}{
-		{g.pause, "pause-disruption", &c.Policy.PauseDisruption}, {g.fips, "use-fips-endpoint", &c.FIPS}, {g.dualStack, "use-dualstack-endpoint", &c.DualStack},
+		{g.pause, "pause-disruption", &c.Policy.PauseDisruption},
+		{g.fips, "use-fips-endpoint", &c.FIPS},
+		{g.dualStack, "use-dualstack-endpoint", &c.DualStack},
+		{g.isolated, "isolated-vpc", &c.IsolatedVPC},
 	} {
 		if *toggle.to, err = strconv.ParseBool(toggle.value); err != nil {
 			faults = append(faults, fmt.Errorf("setting %s is %q: give true or false", toggle.flag, toggle.value))
@@ -212,9 +215,6 @@ func (c *config) takeMachines(g given) []error {
 	if g.authority != "" {
 		c.ClusterCA, err = install.ParseClusterCA(g.authority)
 		check("cluster-ca-bundle", err)
-	}
-	if c.IsolatedVPC, err = strconv.ParseBool(g.isolated); err != nil {
-		faults = append(faults, fmt.Errorf("setting isolated-vpc is %q: give true or false", g.isolated))
 	}
 	return faults
 }
