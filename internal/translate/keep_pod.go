@@ -130,11 +130,11 @@ func keepVolumes(in []corev1.Volume) []corev1.Volume {
 // takes while it is resized in place.
 func keepStatus(p *corev1.Pod) corev1.PodStatus {
 	var out corev1.PodStatus
-	reported := func(s corev1.ContainerStatus) bool { return s.Resources != nil }
+	reported := func(s corev1.ContainerStatus) bool { return s.Resources != nil || s.AllocatedResources != nil }
 	if slices.ContainsFunc(p.Status.ContainerStatuses, reported) || slices.ContainsFunc(p.Status.InitContainerStatuses, reported) {
 		out.ContainerStatuses, out.InitContainerStatuses = keepReported(p.Status.ContainerStatuses), keepReported(p.Status.InitContainerStatuses)
 	}
-	if p.Spec.Resources != nil && p.Status.Resources != nil {
+	if p.Status.Resources != nil {
 		out.Resources = &corev1.ResourceRequirements{Requests: p.Status.Resources.Requests}
 		out.AllocatedResources = p.Status.AllocatedResources
 	}
@@ -151,9 +151,9 @@ func keepStatus(p *corev1.Pod) corev1.PodStatus {
 func keepReported(in []corev1.ContainerStatus) []corev1.ContainerStatus {
 	var out []corev1.ContainerStatus
 	for i := range in {
-		kept := corev1.ContainerStatus{Name: in[i].Name}
+		kept := corev1.ContainerStatus{Name: in[i].Name, AllocatedResources: in[i].AllocatedResources}
 		if r := in[i].Resources; r != nil {
-			kept.Resources, kept.AllocatedResources = &corev1.ResourceRequirements{Requests: r.Requests}, in[i].AllocatedResources
+			kept.Resources = &corev1.ResourceRequirements{Requests: r.Requests}
 		}
 		out = append(out, kept)
 	}

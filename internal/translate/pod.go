@@ -135,7 +135,7 @@ func nominatedBy(entries []metav1.ManagedFieldsEntry, manager string) bool {
 }
 
 // PodRequests sums what the pod takes of a node, as the kube-scheduler of
-// Kubernetes 1.36 does: containers, restartable and other init containers,
+// Kubernetes 1.37 does: containers, restartable and other init containers,
 // pod-level requests, overhead, and one pod slot. While a resize in place is
 // under way, the larger of the wanted and the granted amount counts.
 func PodRequests(p *corev1.Pod) quantity.Resources {

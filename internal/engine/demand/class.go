@@ -179,6 +179,14 @@ func (c *Class) DomainKeys() []string {
 	return pick.Those(c.Table.Keys(c.Rule()), func(k string) bool { return k != label.Hostname })
 }
 
+// DemandedKeys returns those of the DomainKeys that a node must have as labels.
+func (c *Class) DemandedKeys() []string {
+	if c.Table == nil {
+		return nil
+	}
+	return pick.Those(c.Table.Demanded(c.Rule()), func(k string) bool { return k != label.Hostname })
+}
+
 // CountedKeys returns the topology keys over which spreads of other classes count
 // the pods of this one. The keys decide nothing for the class itself. But spreads do
 // not count a pod whose zone is undecided. After the zone is decided, the pod counts

@@ -163,8 +163,8 @@ func (e *explainer) why(c *demand.Class, pool int) string {
 	if len(texts) > 0 {
 		return strings.Join(slices.Compact(texts), "; ")
 	}
-	if len(domains) == 0 && len(keys) > 0 {
-		return "its nodes lack the label " + strings.Join(keys, " or ")
+	if must := c.DemandedKeys(); len(domains) == 0 && len(must) > 0 {
+		return "its nodes lack the label " + strings.Join(must, " or ")
 	}
 	return ""
 }

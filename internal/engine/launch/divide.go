@@ -48,8 +48,8 @@ type cell struct {
 // cellsKey identifies a list of cells: classes that may run in the same places and
 // have the same keys share it.
 type cellsKey struct {
-	where         *uint64
-	keys, counted string
+	where     *uint64
+	must, may string
 }
 
 // division divides the demand of one turn into items for the packer.
@@ -222,12 +222,14 @@ func (d *division) isShut(c *demand.Class, x *cell) bool {
 }
 
 // cells returns the cells of the class, cheapest first, and offers their domains to
-// the rules. Nodes may lack the keys that only count the class.
+// the rules. Nodes may lack the keys that only count the class, and those over which
+// only anti-affinity holds.
 func (d *division) cells(c *demand.Class, where []uint64, keys, counted []string) []*cell {
-	id := cellsKey{&where[0], strings.Join(keys, " "), strings.Join(counted, " ")}
+	must, may := lackable(c, keys, counted)
+	id := cellsKey{&where[0], strings.Join(must, " "), strings.Join(may, " ")}
 	out, known := d.known[id]
 	if !known {
-		out = divideRows(d.Market, d.rows, where, keys, counted)
+		out = divideRows(d.Market, d.rows, where, must, may)
 		if d.known == nil {
 			d.known = map[cellsKey][]*cell{}
 		}
@@ -237,12 +239,19 @@ func (d *division) cells(c *demand.Class, where []uint64, keys, counted []string
 	return out
 }
 
+// lackable divides the keys into those that a node must have, and those that it may lack.
+func lackable(c *demand.Class, keys, counted []string) (must, may []string) {
+	must = c.DemandedKeys()
+	return must, append(pick.Those(keys, func(k string) bool { return !slices.Contains(must, k) }), counted...)
+}
+
 // offerCells tells the rules of the class that new nodes may come in these cells.
 func offerCells(c *demand.Class, cells []*cell, keys []string) {
 	for _, k := range cells {
 		for _, key := range keys {
-			v, _ := k.place.Labels.Get(key)
-			c.Table.Offer(c.Rule(), key, v)
+			if v, there := k.place.Labels.Get(key); there {
+				c.Table.Offer(c.Rule(), key, v)
+			}
 		}
 	}
 }
@@ -256,7 +265,8 @@ func Domains(m *offer.Market, pool int, c *demand.Class, keys []string) []topolo
 			rows = append(rows, i)
 		}
 	}
-	cells := divideRows(m, rows, m.Where(c), keys, nil)
+	must, may := lackable(c, keys, nil)
+	cells := divideRows(m, rows, m.Where(c), must, may)
 	offerCells(c, cells, keys)
 	places := make([]topology.Place, len(cells))
 	for i, x := range cells {
@@ -265,13 +275,13 @@ func Domains(m *offer.Market, pool int, c *demand.Class, keys []string) []topolo
 	return places
 }
 
-// domains joins the values of the keys, and of those that only count. It returns
-// false if the node lacks one of the keys that do more than count.
-func domains(l label.Lookup, keys, counted []string) (name string, ok bool) {
-	if name, ok = topology.DomainOf(topology.Place{Labels: l}, keys); !ok {
+// domains joins the values of the keys. It returns false if the node lacks one of those
+// that it must have.
+func domains(l label.Lookup, must, may []string) (name string, ok bool) {
+	if name, ok = topology.DomainOf(topology.Place{Labels: l}, must); !ok {
 		return "", false
 	}
-	for _, key := range counted {
+	for _, key := range may {
 		if v, there := l.Get(key); there {
 			name += "/" + key + "=" + v
 		}
@@ -360,12 +370,12 @@ func (d *division) giveBack(items []*item) bool {
 	return again
 }
 
-// divideRows divides the rows into cells by the values of the keys, and of those that
-// only count, cheapest first.
-func divideRows(m *offer.Market, rows []int, where []uint64, keys, counted []string) []*cell {
+// divideRows divides the rows into cells by the values of the keys, cheapest first. A node
+// without a label that it must have is in no cell.
+func divideRows(m *offer.Market, rows []int, where []uint64, must, may []string) []*cell {
 	byName := map[string]*cell{}
 	bySite := make([]*cell, m.Fleet.Sites()) // of what types do not decide
-	all := slices.Concat(keys, counted)
+	all := slices.Concat(must, may)
 	ofTypes := slices.ContainsFunc(all, m.Fleet.OfTypes)
 	var out []*cell
 	for _, x := range rows {
@@ -377,7 +387,7 @@ func divideRows(m *offer.Market, rows []int, where []uint64, keys, counted []str
 				continue
 			}
 			labels := r.Labels(z)
-			name, ok := domains(labels, keys, counted)
+			name, ok := domains(labels, must, may)
 			if !ok {
 				continue // a node without the label is no place for the pod
 			}

@@ -12,7 +12,26 @@ func (t *Table) Bound(class int) bool {
 // with equal values of these keys are one place for the class.
 func (t *Table) Keys(class int) []string {
 	c := &t.classes[class]
-	var out []string
+	out := c.demanded()
+	for _, rules := range [][]antiAffinityRule{c.antiAffinity, c.labelSet.inverse} {
+		for i := range rules {
+			out = append(out, rules[i].tally.topology.key)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Demanded returns those of the Keys that a node must have as labels, sorted: the keys of
+// spreads and of affinity. A node without the label of an anti-affinity is outside of
+// that rule, as the scheduler sees it.
+func (t *Table) Demanded(class int) []string {
+	out := t.classes[class].demanded()
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (c *class) demanded() (out []string) {
 	for _, r := range c.spreads {
 		out = append(out, r.topology.key)
 	}
@@ -21,13 +40,7 @@ func (t *Table) Keys(class int) []string {
 			out = append(out, y.topology.key)
 		}
 	}
-	for _, rules := range [][]antiAffinityRule{c.antiAffinity, c.labelSet.inverse} {
-		for i := range rules {
-			out = append(out, rules[i].tally.topology.key)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return out
 }
 
 // AffinityTargets returns the classes whose pods meet the required affinity of the
