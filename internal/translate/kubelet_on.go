@@ -178,14 +178,22 @@ func CheckExpressions(c *awsv1.EC2NodeClass, facts []catalog.Fact, overhead cata
 }
 
 // KubeletOf is the configuration of the kubelet on a node of the type: that of the class,
-// with numbers in place of expressions.
+// with numbers in place of expressions, and with the pods that are planned for where the image
+// would find another number. A number that the class has counts, as the plan has followed it.
 func KubeletOf(c *awsv1.EC2NodeClass, t catalog.InstanceType) (*awsv1.KubeletConfiguration, error) {
-	if t.Kubelet == "" {
-		return c.Spec.Kubelet, nil
+	out := c.Spec.Kubelet
+	if t.Kubelet != "" {
+		out = &awsv1.KubeletConfiguration{}
+		if err := json.Unmarshal([]byte(t.Kubelet), out); err != nil {
+			return nil, fmt.Errorf("ec2nodeclass %s: settings of the kubelet on %s read: %w", c.Name, t.Name, err)
+		}
 	}
-	out := &awsv1.KubeletConfiguration{}
-	if err := json.Unmarshal([]byte(t.Kubelet), out); err != nil {
-		return nil, fmt.Errorf("ec2nodeclass %s: settings of the kubelet on %s read: %w", c.Name, t.Name, err)
+	if n, is := podLimit(out); t.MaxPods == 0 || is && n > 0 {
+		return out, nil
 	}
+	if out = out.DeepCopy(); out == nil {
+		out = &awsv1.KubeletConfiguration{}
+	}
+	out.MaxPods = awsv1.Pods(int32(min(t.MaxPods, math.MaxInt32)))
 	return out, nil
 }

@@ -2,10 +2,12 @@ package translate_test
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
@@ -187,5 +189,38 @@ func TestCheckExpressions_CountsThePodsThatThePlanCounts(t *testing.T) {
 	got, err := translate.Class(class, facts, market, nil, overhead), translate.CheckExpressions(class, facts, overhead)
 	if err == nil || got.Ready || got.NotReady != err.Error() || !strings.Contains(err.Error(), "the result -5 ") {
 		t.Errorf("with a reserved interface: %v, %q", err, got.NotReady)
+	}
+}
+
+// The class counts for more than the plan, which has followed it.
+func TestKubeletOf_HasThePlannedPodsWhereTheClassHasNone(t *testing.T) {
+	for name, c := range map[string]struct {
+		class   *awsv1.KubeletConfiguration
+		planned int64
+		own     string
+		want    *intstr.IntOrString
+	}{
+		"nothing told":                  {nil, 0, "", nil},
+		"no settings":                   {nil, 20, "", awsv1.Pods(20)},
+		"other settings":                {&awsv1.KubeletConfiguration{ClusterDNS: []string{"10.0.0.10"}}, 20, "", awsv1.Pods(20)},
+		"pods of the class":             {&awsv1.KubeletConfiguration{MaxPods: awsv1.Pods(8)}, 20, "", awsv1.Pods(8)},
+		"no number of pods":             {&awsv1.KubeletConfiguration{MaxPods: awsv1.Pods(0)}, 20, "", awsv1.Pods(20)},
+		"the number of an expression":   {&awsv1.KubeletConfiguration{MaxPods: awsv1.PodExpression("17")}, 0, `{"maxPods":17}`, awsv1.Pods(17)},
+		"another setting's expressions": {&awsv1.KubeletConfiguration{}, 20, `{"kubeReserved":{"cpu":"80m"}}`, awsv1.Pods(20)},
+		"more than a kubelet counts to": {nil, 1 << 40, "", awsv1.Pods(1<<31 - 1)},
+	} {
+		class := &awsv1.EC2NodeClass{Spec: awsv1.EC2NodeClassSpec{Kubelet: c.class}}
+		before := class.DeepCopy()
+		got, err := translate.KubeletOf(class, catalog.InstanceType{MaxPods: c.planned, Kubelet: c.own})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var pods *intstr.IntOrString
+		if got != nil {
+			pods = got.MaxPods
+		}
+		if !reflect.DeepEqual(pods, c.want) || !reflect.DeepEqual(class, before) {
+			t.Errorf("%s: %v, want %v", name, pods, c.want)
+		}
 	}
 }
