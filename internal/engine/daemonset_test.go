@@ -102,3 +102,30 @@ func TestStep_AGrownDaemonSetPodHidesNoOtherThatIsToCome(t *testing.T) {
 		}
 	}
 }
+
+// Nobody knows the name of a node before it joins. It has one, and none of those that pods name.
+func TestStep_ANodeToComeHasANameThatNoPodKnows(t *testing.T) {
+	for name, c := range map[string]struct {
+		asks label.Requirements
+		want int
+	}{
+		"any name":        {require(t, label.Hostname, label.Exists), 1},
+		"no name":         {require(t, label.Hostname, label.DoesNotExist), 0},
+		"a name":          {require(t, label.Hostname, label.In, "ip-10-0-0-1"), 0},
+		"another name":    {require(t, label.Hostname, label.NotIn, "ip-10-0-0-1"), 1},
+		"a large number":  {require(t, label.Hostname, label.Gt, "7"), 0},
+		"no large number": {require(t, label.Hostname, label.Lt, "7"), 0},
+	} {
+		w := newWorld(t).pods("web", 1, 1500, asks(c.asks))
+		w.objects.DaemonSets = []cluster.DaemonSet{daemonSet("agent", 1000)}
+		w.objects.DaemonSets[0].Shape.NodeAffinity = []label.Requirements{c.asks}
+		if got := launchedFor(w.step()); got != c.want {
+			t.Errorf("%s: launched for %d pods, want %d", name, got, c.want)
+		}
+		w.objects.Pods = nil
+		l := of[plan.Launch](w.pods("other", 1, 1500).step())
+		if small := len(l) == 1 && slices.Contains(typed(l), "c5.large"); small == (c.want == 1) {
+			t.Errorf("%s: a node of %v for the pod and the DaemonSet", name, typed(l))
+		}
+	}
+}

@@ -169,3 +169,53 @@ func TestStep_PodsThatMustMeetDoNotFleeFromAShortage(t *testing.T) {
 		}
 	}
 }
+
+// Nobody is tied to one domain, and only one suits all.
+func TestStep_PodsThatMustMeetFindTheDomainThatTheyHaveInCommon(t *testing.T) {
+	w := newWorld(t)
+	for i := range w.objects.Classes[0].Types {
+		x := &w.objects.Classes[0].Types[i]
+		third := x.Offerings[0]
+		third.Zone = "c"
+		x.Offerings = append(x.Offerings, third)
+	}
+	w.pods("one", 1, 900, together(label.Zone), asks(require(t, label.Zone, label.In, "a", "b")))
+	w.pods("two", 1, 400, together(label.Zone), asks(require(t, label.Zone, label.In, "b", "c")))
+	w.pods("three", 1, 300, together(label.Zone), asks(require(t, label.Zone, label.NotIn, "a")))
+	out := w.step()
+	checkSound(t, w.objects, out)
+	if homeless(out) > 0 || launchedFor(out) != 3 {
+		t.Errorf("%d of 3 pods get nodes, %d have no place", launchedFor(out), homeless(out))
+	}
+}
+
+func TestStep_PodsThatMustShareANodeGetOneThatSuitsAll(t *testing.T) {
+	for name, tied := range map[string]func(*cluster.Pod){"a type": in(label.InstanceType, "m5.xlarge"), "a volume": volumeIn("b")} {
+		w := newWorld(t).pods("free", 2, 300, together(label.Hostname)).pods("tied", 1, 200, together(label.Hostname), tied)
+		out := w.step()
+		checkSound(t, w.objects, out)
+		if l := of[plan.Launch](out); homeless(out) > 0 || len(l) != 1 || len(l[0].Pods) != 3 {
+			t.Errorf("%s: %d launches, %d without a place", name, len(l), homeless(out))
+		}
+	}
+}
+
+// Each pod of a group must be where the others are by zone and by capacity type.
+func TestStep_PodsThatMustMeetInTwoWaysGoWhereBothAreMet(t *testing.T) {
+	w := newWorld(t).pool(cluster.Pool{Name: "spot", Requirements: require(t, label.CapacityType, label.In, label.Spot)})
+	both := func(p *cluster.Pod) {
+		together(label.Zone)(p)
+		p.Shape.PodAffinity = append(p.Shape.PodAffinity, term(label.CapacityType, 0, "pair"))
+	}
+	w.pods("free", 2, 900, both).pods("tied", 1, 400, both, volumeIn("b")).pods("spot", 1, 300, both, in(label.CapacityType, label.Spot))
+	out := w.step()
+	checkSound(t, w.objects, out)
+	for _, l := range of[plan.Launch](out) {
+		if l.CapacityType != label.Spot || !slices.Equal(l.Zones, []string{"b"}) {
+			t.Errorf("%v on %s in %v", l.Pods, l.CapacityType, l.Zones)
+		}
+	}
+	if homeless(out) > 0 || launchedFor(out) != 4 {
+		t.Errorf("%d of 4 pods get nodes, %d have no place", launchedFor(out), homeless(out))
+	}
+}

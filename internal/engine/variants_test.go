@@ -318,3 +318,54 @@ func TestStep_TheCertificateCountsThatTeamsShareNoNode(t *testing.T) {
 		}
 	}
 }
+
+// A DaemonSet of one team is on the nodes of that team alone.
+func TestStep_ADaemonSetThatSelectsAnOpenValueTakesRoomOfItsNodesOnly(t *testing.T) {
+	w := newWorld(t).leaving(require(t, team, label.Exists))
+	w.objects.DaemonSets = []cluster.DaemonSet{daemonSet("agent", 1500, label.Is(team, "red"))}
+	for _, value := range []string{"red", "blue"} {
+		w.pods(value, 1, 1500, asks(require(t, team, label.In, value)))
+	}
+	out := w.step()
+	checkSound(t, w.objects, out)
+	for value, small := range map[string]bool{"red": false, "blue": true} {
+		l, found, why := nodeFor(out, value+"-00")
+		if types := typed([]plan.Launch{l}); !found || slices.Contains(types, "c5.large") != small {
+			t.Errorf("%s: types %v: %s", value, types, why)
+		}
+	}
+}
+
+func TestStep_RulesBetweenPodsOverAnOpenLabelUseTheValuesThatPodsAskFor(t *testing.T) {
+	either := asks(require(t, team, label.In, "red", "blue"))
+	for name, c := range map[string]struct {
+		add    func(w *world)
+		values int
+	}{
+		"apart": {func(w *world) {
+			w.pods("web", 2, 500, either, func(p *cluster.Pod) {
+				p.Labels, p.Shape.PodAntiAffinity = label.FromMap(map[string]string{"app": "x"}), []cluster.PodTerm{term(team, 0, "x")}
+			})
+		}, 2},
+		"spread": {func(w *world) {
+			w.pods("web", 2, 500, either, func(p *cluster.Pod) {
+				p.Labels, p.Shape.Spread = label.FromMap(map[string]string{"app": "x"}), []cluster.Spread{{Key: team, MaxSkew: 1, Selector: pods("x")}}
+			})
+		}, 2},
+		"together": {func(w *world) {
+			w.pods("free", 1, 900, together(team)).pods("tied", 1, 400, together(team), asks(require(t, team, label.In, "blue")))
+		}, 1},
+	} {
+		w := newWorld(t).leaving(require(t, team, label.Exists))
+		c.add(w)
+		out := w.step()
+		checkSound(t, w.objects, out)
+		values := map[string]bool{}
+		for _, l := range of[plan.Launch](out) {
+			values[l.Labels.Map()[team]] = true
+		}
+		if launchedFor(out) != 2 || len(values) != c.values || !values["blue"] {
+			t.Errorf("%s: nodes for %d of 2 pods, with the values %v", name, launchedFor(out), values)
+		}
+	}
+}

@@ -9,19 +9,22 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 )
 
-// The class counts for more than the plan, which has followed it; Custom has what its user writes.
-func TestUserData_TellsThePlannedPodsWhereTheClassHasNone(t *testing.T) {
+// Custom has what its user writes.
+func TestUserData_TellsThePodsOfTheInstanceTypeBeforeThoseOfTheClass(t *testing.T) {
 	for images, told := range map[string]string{"AL2023": `"maxPods": %d`, "AL2": "--max-pods=%d", "Bottlerocket": "max-pods = %d", "Custom": "hello"} {
 		text := func(class, planned int32) string {
 			n := node().withText(map[string]string{"Custom": "hello"}[images])
-			n.Class.Spec.AMIFamily, n.Class.Spec.Kubelet.MaxPods, n.MaxPods = images, awsv1.Pods(class), planned
+			n.Class.Spec.AMIFamily, n.Class.Spec.Kubelet.MaxPods = images, awsv1.Pods(class)
+			if planned > 0 {
+				n.Kubelet = &awsv1.KubeletConfiguration{MaxPods: awsv1.Pods(planned)}
+			}
 			got, err := Of(n.Class).UserData(n)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return got
 		}
-		for _, c := range []struct{ class, planned, want int32 }{{0, 20, 20}, {8, 20, 8}, {8, 0, 8}} {
+		for _, c := range []struct{ class, planned, want int32 }{{0, 20, 20}, {8, 20, 20}, {8, 0, 8}} {
 			if want := strings.Replace(told, "%d", strconv.Itoa(int(c.want)), 1); !strings.Contains(text(c.class, c.planned), want) {
 				t.Errorf("%s, class %d, planned %d: no %s in\n%s", images, c.class, c.planned, want, text(c.class, c.planned))
 			}

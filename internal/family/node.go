@@ -37,11 +37,9 @@ type Node struct {
 	Labels map[string]string // labels of the domains kubernetes.io and k8s.io are left out
 	Taints []Taint           // the product's own are added
 	Class  *awsv1.EC2NodeClass
-	// MaxPods is how many pods are planned for, where the image would find another number and
-	// the class has none; 0 elsewhere.
-	MaxPods int32
-	// Kubelet has the numbers of the instance type in place of the expressions of the class.
-	// Without it a maxPods that is an expression is left out.
+	// Kubelet has the numbers of the instance type in place of the expressions of the class, and
+	// the pods that are planned for where the image would find another number. Without it a
+	// maxPods that is an expression is left out.
 	Kubelet *awsv1.KubeletConfiguration
 }
 
@@ -94,8 +92,7 @@ func (n Node) text() string {
 func (n Node) joinsDisks() bool { return n.Class.Spec.InstanceStorePolicy != nil } // RAID0 is the only policy
 
 // kubelet returns the settings of the kubelet; it may be empty. It leaves out numbers that
-// mean the same as none: the plan does not count them, either. It has the pods that are
-// planned for, where the image would find another number.
+// mean the same as none: the plan does not count them, either.
 func (n Node) kubelet() awsv1.KubeletConfiguration {
 	var k awsv1.KubeletConfiguration
 	if of := cmp.Or(n.Kubelet, n.Class.Spec.Kubelet); of != nil {
@@ -106,9 +103,6 @@ func (n Node) kubelet() awsv1.KubeletConfiguration {
 	}
 	if k.PodsPerCore != nil && *k.PodsPerCore == 0 {
 		k.PodsPerCore = nil
-	}
-	if k.MaxPods == nil && n.MaxPods > 0 {
-		k.MaxPods = &intstr.IntOrString{Type: intstr.Int, IntVal: n.MaxPods}
 	}
 	return k
 }

@@ -105,14 +105,21 @@ func (r Requirement) Admits(value string) bool {
 	return !r.bounded || r.within(value)
 }
 
-// MetBy says whether labels satisfy the requirement.
+// MetBy says whether labels satisfy the requirement. Labels without a hostname are those of
+// a node that has not joined: it will have a name, and none that anybody knows.
 func (r Requirement) MetBy(l Lookup) bool {
 	value, there := l.Get(r.key)
 	if there {
 		return r.Admits(value)
 	}
+	if r.key == Hostname {
+		return r.Admits(unknownName)
+	}
 	return r.absent
 }
+
+// unknownName is a value that no label can have.
+const unknownName = "?"
 
 // AdmitsAbsence says whether the label may be missing.
 func (r Requirement) AdmitsAbsence() bool { return r.absent }

@@ -62,7 +62,7 @@ func (rs Requirements) Contradiction() (Requirement, bool) {
 
 // Unmet returns the first requirement that a node with these labels does not
 // satisfy, as the kube-scheduler judges it: a label that is absent satisfies
-// NotIn and DoesNotExist only.
+// NotIn and DoesNotExist only. See MetBy for the hostname.
 func (rs Requirements) Unmet(l Lookup) (Requirement, bool) {
 	for _, r := range rs {
 		if !r.MetBy(l) {

@@ -64,6 +64,7 @@ func badDocuments() []badInput {
 		{"kind: a\n---\napiVersion: karpenter.sh/v1\nkind: NodePool\nspec: {{ toYaml .Values.x }}", `document 2: no YAML, as line 5 is a template of Helm: spec: {{ toYaml .Values.x }}; render it first with helm template`},
 		{"{{- if .Values.x }}\napiVersion: {{ .Values.v }}\nkind: EC2NodeClass\n{{- end }}", `document 1: no YAML, as line 1 is a template of Helm: {{- if .Values.x }}; render it first with helm template`},
 		{"apiVersion: karpenter.sh/v1\n%{ for x in y }\nkind: NodePool", `document 1: no YAML: line 2: could not find expected directive name; render it first with the function templatefile of Terraform`},
+		{"apiVersion: karpenter.sh/v1\nkind: NodePool\nspec:\n  values: [${join(\",\", var.x)}]", `document 1: no YAML: line 4: found unexpected end of stream; write a list that a template makes as ${jsonencode(["a", "b"])}, without brackets around it`},
 		{"apiVersion: karpenter.sh/v1\nkind: NodePool\nkind: NodePool", `document 1: no YAML: unmarshal errors: line 3: key "kind" already set in map; correct the indentation and the quotes there`},
 		{"kind: Provisioner\nmetadata: {name: a}", `Provisioner "a": apiVersion: missing; write apiVersion: karpenter.sh/v1alpha5`},
 		{"apiVersion: karpenter.sh/v1alpha5\nmetadata: {name: a}", `document 1: kind: missing; write the kind of the object, such as kind: Provisioner`},

@@ -24,13 +24,23 @@ func (c *converter) controller(d document) bool {
 			o.deployment(d.body)
 		}
 	case kind == "HelmRelease":
-		if chart, _ := at(d.body, "spec.chart.spec.chart").(string); path.Base(chart) == chartName || d.baseName() == chartName {
+		chart, _ := at(d.body, "spec.chart.spec.chart").(string)
+		ref, _ := at(d.body, "spec.chartRef.name").(string)
+		if path.Base(chart) == chartName || ref == chartName || d.baseName() == chartName {
+			o.elsewhereAll("spec.valuesFrom", listAt(d.body, "spec.valuesFrom"))
 			o.values("spec.values", at(d.body, "spec.values"), true)
 		}
-	case kind == "Application":
-		for _, source := range append([]any{at(d.body, "spec.source")}, listAt(d.body, "spec.sources")...) {
-			o.application(source)
+	case kind == "HelmChart", kind == "HelmChartConfig": // of the Helm controller of k3s and RKE2
+		if chart, _ := at(d.body, "spec.chart").(string); path.Base(chart) == chartName || d.baseName() == chartName {
+			o.text("spec.valuesContent", at(d.body, "spec.valuesContent"))
+			o.elsewhereAll("spec.valuesSecrets", listAt(d.body, "spec.valuesSecrets"))
+			set, _ := at(d.body, "spec.set").(map[string]any)
+			o.values("spec.set", unfolded(set), true)
 		}
+	case kind == "Application":
+		o.applications(at(d.body, "spec"))
+	case kind == "ApplicationSet":
+		o.applications(at(d.body, "spec.template.spec"))
 	case kind == "" && d.text("apiVersion") == "":
 		o.values("", d.body, false)
 		o.values(chartName, d.body[chartName], false) // of a chart that depends on Karpenter's
@@ -44,20 +54,52 @@ const chartName = "karpenter"
 // baseName is the name without the namespace.
 func (d document) baseName() string { return path.Base(d.name()) }
 
+// applications reads all sources of an application of Argo CD.
+func (o *origin) applications(spec any) {
+	for _, source := range append([]any{at(spec, "source")}, listAt(spec, "sources")...) {
+		o.application(source)
+	}
+}
+
+// elsewhereAll says of values in other objects or files that they are not read.
+func (o *origin) elsewhereAll(field string, list []any) {
+	if len(list) > 0 {
+		o.read = true
+		o.lose(o.subject, field, "is not read, as these values are elsewhere", "convert those values, too")
+	}
+}
+
+// text reads values that are written as one text.
+func (o *origin) text(field string, value any) {
+	if text, _ := value.(string); text != "" {
+		if values, err := parse(text); err == nil {
+			o.values(field, values, true)
+		}
+	}
+}
+
 // application reads the values that Argo CD gives to the chart.
 func (o *origin) application(source any) {
 	object, _ := source.(map[string]any)
 	if chart, _ := object["chart"].(string); chart != chartName {
 		return
 	}
+	o.elsewhereAll("helm.valueFiles", listAt(object, "helm.valueFiles"))
 	if values := at(object, "helm.valuesObject"); values != nil { // Argo CD takes no notice of helm.values then
 		o.values("helm.valuesObject", values, true)
-	} else if text, _ := at(object, "helm.values").(string); text != "" {
-		if values, err := parse(text); err == nil {
-			o.values("helm.values", values, true)
-		}
+	} else {
+		o.text("helm.values", at(object, "helm.values"))
 	}
 	o.values("", nested(listAt(object, "helm.parameters")), true)
+}
+
+// unfolded makes values of a map whose keys are paths.
+func unfolded(values map[string]any) map[string]any {
+	var parameters []any
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		parameters = append(parameters, map[string]any{"name": name, "value": values[name]})
+	}
+	return nested(parameters)
 }
 
 // nested makes values of parameters, whose names are paths.
@@ -108,33 +150,6 @@ func (o *origin) values(base string, values any, sure bool) {
 		o.setOther(join(base, key), strings.TrimPrefix(key, "settings."), found[key])
 	}
 	o.variables(join(base, "controller.env"), listAt(root, "controller.env"))
-}
-
-// deployment reads the environment of Karpenter's controller.
-func (o *origin) deployment(body map[string]any) {
-	for i, item := range listAt(body, "spec.template.spec.containers") {
-		container, _ := item.(map[string]any)
-		list, _ := container["env"].([]any)
-		o.variables(fmt.Sprintf("spec.template.spec.containers[%d].env", i), list)
-	}
-}
-
-// variables reads the environment of a container. What is not written out is left.
-func (o *origin) variables(field string, list []any) {
-	for _, item := range list {
-		variable, _ := item.(map[string]any)
-		name, _ := variable["name"].(string)
-		value, _ := variable["value"].(string)
-		for _, known := range Settings() {
-			of := value
-			if known.Gate != "" {
-				of = gateOf(value, known.Gate)
-			}
-			if known.Variable == name {
-				o.set(fmt.Sprintf("%s[%s]", field, known.Name()), known, of)
-			}
-		}
-	}
 }
 
 // gateOf is the value of a feature gate in a list such as A=true,B=false.

@@ -89,6 +89,10 @@ func (c *converter) keepPool(d document) {
 		*b = []wire.Budget{{Nodes: "100%"}}
 		c.forHCL(s, "spec.disruption.budgets", "an empty list bounds nothing, and is written as nodes: 100%", "")
 	}
+	if p := &in.Spec.Disruption.ConsolidationPolicy; *p == "WhenUnderutilized" {
+		c.forHCL(s, "spec.disruption.consolidationPolicy", "WhenUnderutilized is a value of v1beta1, and "+whenUnderutilized+" is written", "write "+whenUnderutilized)
+		*p = whenUnderutilized
+	}
 	c.withoutAge(s, "spec.template.spec.taints", template.Taints)
 	c.withoutAge(s, "spec.template.spec.startupTaints", template.StartupTaints)
 	c.addPool(&pool{subject: s, current: true, out: nodePool{Metadata: c.keptMeta(in.Metadata), Spec: in.Spec}})

@@ -163,6 +163,8 @@ func hint(text string) string {
 		return "render it first with helm template"
 	case strings.Contains(text, "%{"):
 		return "render it first with the function templatefile of Terraform"
+	case regexp.MustCompile(`\[\s*\$\{`).MatchString(text): // in quotes it would be one member
+		return `write a list that a template makes as ${jsonencode(["a", "b"])}, without brackets around it`
 	case strings.Contains(text, "${"):
 		return `put a value with a template in quotes, as in '${upper("a")}'`
 	}

@@ -27,6 +27,9 @@ func (s Setting) Name() string {
 	return s.Variable
 }
 
+// Switch says whether the setting is on or off, so that its flag needs no value.
+func (s Setting) Switch() bool { return s.Gate == "" && (s.Default == "true" || s.Default == "false") }
+
 // Settings lists all settings of Karpenter's controller.
 func Settings() []Setting {
 	all := append(carriedOut(), launchSettings()...)

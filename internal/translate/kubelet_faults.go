@@ -12,7 +12,6 @@ import (
 	sigsjson "sigs.k8s.io/json"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kubeletcel"
 )
 
@@ -49,12 +48,7 @@ func kubeletFaults(c *awsv1.EC2NodeClass) []Fault {
 		effect, remedy := furtherFault(name, k.Further[name])
 		note(name, effect, remedy)
 	}
-	for _, x := range family.Of(c).Ignores(*k) {
-		if x.Refused {
-			note(x.Field, x.Effect, x.Remedy)
-		}
-	}
-	return out
+	return append(out, ignoredKubelet(c, true)...)
 }
 
 func podsFault(pods *intstr.IntOrString) string {

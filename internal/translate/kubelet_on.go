@@ -130,8 +130,10 @@ func amountOf(name string, n int64) awsv1.ReservedQuantity {
 }
 
 // typesOf makes the instance types of the class. With expressions, what a node has is made
-// of the numbers that its user data gets. Types without room for pods are left out.
-func typesOf(k *awsv1.KubeletConfiguration, facts []catalog.Fact, market catalog.Market, s catalog.Settings) ([]catalog.InstanceType, error) {
+// of the numbers that its user data gets. Types without room for pods are left out. What an
+// expression gives for types that the class cannot launch does not matter.
+func typesOf(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market, s catalog.Settings) ([]catalog.InstanceType, error) {
+	k := c.Spec.Kubelet
 	all := compiled(k)
 	if len(all) == 0 {
 		return catalog.Build(facts, market, s), nil
@@ -139,8 +141,11 @@ func typesOf(k *awsv1.KubeletConfiguration, facts []catalog.Fact, market catalog
 	var out []catalog.InstanceType
 	for _, f := range slices.SortedFunc(slices.Values(facts), func(a, b catalog.Fact) int { return strings.Compare(a.Name, b.Name) }) {
 		on, err := kubeletOn(k, all, f, s)
-		if err != nil {
+		switch {
+		case err != nil && launches(c, f, market, s):
 			return nil, err
+		case err != nil:
+			continue
 		}
 		own := s
 		own.Kept = kept(on)
@@ -161,16 +166,30 @@ func typesOf(k *awsv1.KubeletConfiguration, facts []catalog.Fact, market catalog
 	return out, nil
 }
 
+// launches says whether the class can launch the type: AWS sells it in a zone of the class,
+// and the class has an image for it. Of a class whose images nobody has looked for yet, any
+// may be.
+func launches(c *awsv1.EC2NodeClass, f catalog.Fact, market catalog.Market, s catalog.Settings) bool {
+	return slices.ContainsFunc(catalog.Build([]catalog.Fact{f}, market, s), func(t catalog.InstanceType) bool {
+		_, fits := ImageFor(c, t.Labels)
+		return fits || len(c.Status.AMIs) == 0
+	})
+}
+
 // CheckExpressions says which expression of the class has no result for one of the instance
-// types; nil if each has.
-func CheckExpressions(c *awsv1.EC2NodeClass, facts []catalog.Fact, overhead catalog.Overhead) error {
+// types that the class can launch; nil if each has. A class whose subnets nobody has looked
+// for yet can launch in any zone.
+func CheckExpressions(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market, overhead catalog.Overhead) error {
 	all := compiled(c.Spec.Kubelet)
 	if len(all) == 0 {
 		return nil
 	}
 	s := kubeletSettings(c, overhead)
+	if s.Zones = zonesOf(c); len(s.Zones) == 0 {
+		s.Zones = market.Zones
+	}
 	for _, f := range facts {
-		if _, err := kubeletOn(c.Spec.Kubelet, all, f, s); err != nil {
+		if _, err := kubeletOn(c.Spec.Kubelet, all, f, s); err != nil && launches(c, f, market, s) {
 			return err
 		}
 	}
@@ -178,14 +197,22 @@ func CheckExpressions(c *awsv1.EC2NodeClass, facts []catalog.Fact, overhead cata
 }
 
 // KubeletOf is the configuration of the kubelet on a node of the type: that of the class,
-// with numbers in place of expressions.
+// with numbers in place of expressions, and with the pods that are planned for where the image
+// would find another number. A number that the class has counts, as the plan has followed it.
 func KubeletOf(c *awsv1.EC2NodeClass, t catalog.InstanceType) (*awsv1.KubeletConfiguration, error) {
-	if t.Kubelet == "" {
-		return c.Spec.Kubelet, nil
+	out := c.Spec.Kubelet
+	if t.Kubelet != "" {
+		out = &awsv1.KubeletConfiguration{}
+		if err := json.Unmarshal([]byte(t.Kubelet), out); err != nil {
+			return nil, fmt.Errorf("ec2nodeclass %s: settings of the kubelet on %s read: %w", c.Name, t.Name, err)
+		}
 	}
-	out := &awsv1.KubeletConfiguration{}
-	if err := json.Unmarshal([]byte(t.Kubelet), out); err != nil {
-		return nil, fmt.Errorf("ec2nodeclass %s: settings of the kubelet on %s read: %w", c.Name, t.Name, err)
+	if n, is := podLimit(out); t.MaxPods == 0 || is && n > 0 {
+		return out, nil
 	}
+	if out = out.DeepCopy(); out == nil {
+		out = &awsv1.KubeletConfiguration{}
+	}
+	out.MaxPods = awsv1.Pods(int32(min(t.MaxPods, math.MaxInt32)))
 	return out, nil
 }

@@ -2,10 +2,12 @@ package translate_test
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
@@ -169,7 +171,7 @@ func TestClass_AnExpressionWithoutAResultKeepsItsClassFromBeingReady(t *testing.
 		`{"kubeReserved":{"memory":"-50 + max_pods * 11"}}`:      "",
 	} {
 		class, facts, market := sold(t, "AL2023", text)
-		got, err := translate.Class(class, facts, market, nil, catalog.DefaultOverhead()), translate.CheckExpressions(class, facts, catalog.DefaultOverhead())
+		got, err := translate.Class(class, facts, market, nil, catalog.DefaultOverhead()), translate.CheckExpressions(class, facts, market, catalog.DefaultOverhead())
 		if (want == "") != got.Ready || !strings.HasPrefix(got.NotReady, want) || (want == "") != (err == nil) {
 			t.Errorf("%s: ready %v, %q, %v, want %q", text, got.Ready, got.NotReady, err, want)
 		}
@@ -180,12 +182,74 @@ func TestClass_AnExpressionWithoutAResultKeepsItsClassFromBeingReady(t *testing.
 func TestCheckExpressions_CountsThePodsThatThePlanCounts(t *testing.T) {
 	class, facts, market := sold(t, "AL2023", `{"kubeReserved":{"memory":"max_pods - 25"}}`)
 	overhead := catalog.DefaultOverhead()
-	if got, err := translate.Class(class, facts, market, nil, overhead), translate.CheckExpressions(class, facts, overhead); err != nil || !got.Ready {
+	if got, err := translate.Class(class, facts, market, nil, overhead), translate.CheckExpressions(class, facts, market, overhead); err != nil || !got.Ready {
 		t.Errorf("with all interfaces: %v, %q", err, got.NotReady)
 	}
 	overhead.ReservedENIs = 1 // m5.large has 2 interfaces of 10 addresses left, so 20 pods
-	got, err := translate.Class(class, facts, market, nil, overhead), translate.CheckExpressions(class, facts, overhead)
+	got, err := translate.Class(class, facts, market, nil, overhead), translate.CheckExpressions(class, facts, market, overhead)
 	if err == nil || got.Ready || got.NotReady != err.Error() || !strings.Contains(err.Error(), "the result -5 ") {
 		t.Errorf("with a reserved interface: %v, %q", err, got.NotReady)
+	}
+}
+
+// The class counts for more than the plan, which has followed it.
+func TestKubeletOf_HasThePlannedPodsWhereTheClassHasNone(t *testing.T) {
+	for name, c := range map[string]struct {
+		class   *awsv1.KubeletConfiguration
+		planned int64
+		own     string
+		want    *intstr.IntOrString
+	}{
+		"nothing told":                  {nil, 0, "", nil},
+		"no settings":                   {nil, 20, "", awsv1.Pods(20)},
+		"other settings":                {&awsv1.KubeletConfiguration{ClusterDNS: []string{"10.0.0.10"}}, 20, "", awsv1.Pods(20)},
+		"pods of the class":             {&awsv1.KubeletConfiguration{MaxPods: awsv1.Pods(8)}, 20, "", awsv1.Pods(8)},
+		"no number of pods":             {&awsv1.KubeletConfiguration{MaxPods: awsv1.Pods(0)}, 20, "", awsv1.Pods(20)},
+		"the number of an expression":   {&awsv1.KubeletConfiguration{MaxPods: awsv1.PodExpression("17")}, 0, `{"maxPods":17}`, awsv1.Pods(17)},
+		"another setting's expressions": {&awsv1.KubeletConfiguration{}, 20, `{"kubeReserved":{"cpu":"80m"}}`, awsv1.Pods(20)},
+		"more than a kubelet counts to": {nil, 1 << 40, "", awsv1.Pods(1<<31 - 1)},
+	} {
+		class := &awsv1.EC2NodeClass{Spec: awsv1.EC2NodeClassSpec{Kubelet: c.class}}
+		before := class.DeepCopy()
+		got, err := translate.KubeletOf(class, catalog.InstanceType{MaxPods: c.planned, Kubelet: c.own})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var pods *intstr.IntOrString
+		if got != nil {
+			pods = got.MaxPods
+		}
+		if !reflect.DeepEqual(pods, c.want) || !reflect.DeepEqual(class, before) {
+			t.Errorf("%s: %v, want %v", name, pods, c.want)
+		}
+	}
+}
+
+// A division by zero on a type that the class cannot launch harms nobody.
+func TestClass_AnExpressionNeedsNoResultForTypesThatTheClassCannotLaunch(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*awsv1.EC2NodeClass, *catalog.Market)
+		ready  bool
+	}{
+		"sold here": {func(*awsv1.EC2NodeClass, *catalog.Market) {}, false},
+		"not sold":  {func(_ *awsv1.EC2NodeClass, m *catalog.Market) { delete(m.Offered, "m5.xlarge") }, true},
+		"sold in another zone": {func(_ *awsv1.EC2NodeClass, m *catalog.Market) {
+			m.Zones = append(m.Zones, catalog.Zone{Name: "us-west-2b", ID: "usw2-az2"})
+			m.Offered["m5.xlarge"] = []int{1}
+		}, true},
+		"without an image": {func(k *awsv1.EC2NodeClass, _ *catalog.Market) {
+			k.Status.AMIs[0].Requirements = []awsv1.AMIRequirement{{Key: label.InstanceType, Operator: "NotIn", Values: []string{"m5.xlarge"}}}
+		}, true},
+		"before anything is looked for": {func(k *awsv1.EC2NodeClass, _ *catalog.Market) { k.Status.AMIs, k.Status.Subnets = nil, nil }, false},
+	} {
+		class, facts, market := sold(t, "AL2023", `{"maxPods":"110 / (vcpus - 4) + 100"}`)
+		c.change(class, &market)
+		err := translate.CheckExpressions(class, facts, market, catalog.DefaultOverhead())
+		if (err == nil) != c.ready {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := translate.Class(class, facts, market, nil, catalog.DefaultOverhead()); c.ready && (!got.Ready || len(got.Types) != 1 || got.Types[0].Name != "m5.large") {
+			t.Errorf("%s: %+v", name, got)
+		}
 	}
 }

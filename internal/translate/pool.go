@@ -108,12 +108,7 @@ func Class(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market, r
 	images := family.Of(c)
 	s := kubeletSettings(c, overhead)
 	s.RootVolumeBytes = podVolume(c, images)
-	for _, n := range c.Status.Subnets {
-		zone := catalog.Zone{Name: n.Zone, ID: n.ZoneID}
-		if !slices.Contains(s.Zones, zone) {
-			s.Zones = append(s.Zones, zone)
-		}
-	}
+	s.Zones = zonesOf(c)
 	for _, r := range c.Status.CapacityReservations {
 		if r.ReservationType == awsv1.ReservationDefault && !r.Interruptible && r.State == awsv1.ReservationActive {
 			s.Reservations = append(s.Reservations, catalog.Reservation{
@@ -130,7 +125,7 @@ func Class(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market, r
 	if getsPublicIP(c) {
 		out.Address = catalog.PublicIPv4
 	}
-	types, err := typesOf(c.Spec.Kubelet, facts, market, s)
+	types, err := typesOf(c, facts, market, s)
 	if err != nil {
 		out.Ready, out.NotReady = false, err.Error()
 		return out
@@ -141,6 +136,17 @@ func Class(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market, r
 			t.Capacity, t.Allocatable = t.Capacity.Extend(efa, 0), t.Allocatable.Extend(efa, 0)
 			t.Allocatable = t.Allocatable.Extend(cluster.AttachSlots(EBSDriver), t.EBSVolumes)
 			out.Types = append(out.Types, t)
+		}
+	}
+	return out
+}
+
+// zonesOf are the zones of the class's subnets.
+func zonesOf(c *awsv1.EC2NodeClass) (out []catalog.Zone) {
+	for _, n := range c.Status.Subnets {
+		zone := catalog.Zone{Name: n.Zone, ID: n.ZoneID}
+		if !slices.Contains(out, zone) {
+			out = append(out, zone)
 		}
 	}
 	return out

@@ -137,11 +137,18 @@ func UnsupportedOf(p *v1.NodePool) []Fault {
 // UnsupportedOfClass says the same of the EC2NodeClass.
 func UnsupportedOfClass(c *awsv1.EC2NodeClass) []Fault {
 	out := append(faults(c, FieldsOf(awsv1.EC2NodeClassKind), Unsupported), ignoredTerms(c)...)
-	if k := c.Spec.Kubelet; k != nil {
-		for _, x := range family.Of(c).Ignores(*k) {
-			if !x.Refused {
-				out = append(out, Fault{"spec.kubelet." + x.Field, x.Effect, x.Remedy})
-			}
+	return append(out, ignoredKubelet(c, false)...)
+}
+
+// ignoredKubelet names the settings of the kubelet that the family of images does not carry
+// out: those that keep the class from being ready, or the others.
+func ignoredKubelet(c *awsv1.EC2NodeClass, refused bool) (out []Fault) {
+	if c.Spec.Kubelet == nil {
+		return nil
+	}
+	for _, x := range family.Of(c).Ignores(*c.Spec.Kubelet) {
+		if x.Refused == refused {
+			out = append(out, Fault{"spec.kubelet." + x.Field, x.Effect, x.Remedy})
 		}
 	}
 	return out

@@ -25,7 +25,8 @@ func (d *daemon) classes() *nodeclass.Reconciler {
 		Logger: d.logger.Named("ec2nodeclass"), Now: time.Now, Counted: d.world.ReservationsCounted, Catalogue: d.market.State,
 		Isolated: d.config.IsolatedVPC,
 		Expressions: func(class *awsv1.EC2NodeClass) error {
-			return translate.CheckExpressions(class, d.world.Facts(), d.config.Overhead)
+			facts, market := d.world.Sold()
+			return translate.CheckExpressions(class, facts, market, d.config.Overhead)
 		},
 	})
 }

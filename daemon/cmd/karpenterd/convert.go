@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/legacy"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // maxManifest bounds a file that is read: more is no manifest.
@@ -71,13 +72,13 @@ func (c *conversion) run(args []string, s streams) error {
 	}
 	switch n := len(warnings); {
 	case len(result.Errors) > 0:
-		return fmt.Errorf("convert: %d errors; nothing is written", len(result.Errors))
+		return fmt.Errorf("convert: %s; nothing is written", quantity.Count(int64(len(result.Errors)), "error"))
 	case text == "" && n > 0:
 		return errors.New("convert: nothing is written; the warnings say why")
 	case text == "":
 		return errors.New("convert: the input has no object of Karpenter; name files or folders with Provisioners, AWSNodeTemplates, NodePools or EC2NodeClasses")
 	case c.strict && n > 0:
-		return fmt.Errorf("convert: %d warnings, which --strict takes for errors; nothing is written", n)
+		return fmt.Errorf("convert: %s, which --strict takes for errors; nothing is written", quantity.Count(int64(n), "warning"))
 	}
 	if _, err := io.WriteString(s.out, text); err != nil {
 		return fmt.Errorf("convert: output write: %w", err)

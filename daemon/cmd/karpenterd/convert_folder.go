@@ -78,7 +78,7 @@ func (f *folder) walk(name string) error {
 // file takes a file, if it may be a manifest.
 func (f *folder) file(path string, info fs.FileInfo) {
 	switch {
-	case !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)):
+	case !manifest(path):
 		f.others = append(f.others, path)
 	case !info.Mode().IsRegular():
 		f.skipped = append(f.skipped, path+" is no regular file")
@@ -87,6 +87,15 @@ func (f *folder) file(path string, info fs.FileInfo) {
 	case !f.known(path):
 		f.files = append(f.files, path)
 	}
+}
+
+// manifest says whether the name is that of a file that may have manifests: also as a template, of
+// which Terraform makes them, such as pool.yaml.tpl.
+func manifest(path string) bool {
+	if slices.Contains([]string{".tpl", ".tftpl", ".tmpl"}, filepath.Ext(path)) {
+		path = strings.TrimSuffix(path, filepath.Ext(path))
+	}
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path))
 }
 
 // known says whether the file or folder has been seen, maybe under another name.

@@ -161,6 +161,26 @@ func TestConvert_TakesFoldersAsPeopleHaveThem(t *testing.T) {
 	}
 }
 
+// Terraform makes manifests of templates, which lie in folders with a second ending.
+func TestConvert_TemplatesOfTerraformInAFolderAreManifests(t *testing.T) {
+	class := func(name string) string {
+		return "apiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {name: " + name + "}\nspec: {role: \"${role}\", amiSelectorTerms: [{alias: al2023@latest}], subnetSelectorTerms: [{id: subnet-1}], securityGroupSelectorTerms: [{id: sg-1}]}\n"
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"a.yaml.tpl": class("a"), "b.yml.tftpl": class("b"), "c.yaml.tmpl": class("c"), "d.json.tpl": "{}", "values.tpl": "x", "user-data.sh.tpl": "karpenter: ["} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, said, err := runConvert("", "--hcl", dir)
+	if err != nil || strings.Count(out, "resource \"karpenter_node_class\"") != 3 || !strings.Contains(out, `"${var.role}"`) {
+		t.Error(err, said, out)
+	}
+	if !strings.Contains(said, "user-data.sh.tpl and 1 more files below") {
+		t.Error(said)
+	}
+}
+
 func TestConvert_HCLRefersToTheDaemonThatIsNamed(t *testing.T) {
 	current := "apiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {name: b}\nspec: {role: r, amiSelectorTerms: [{alias: al2023@latest}], subnetSelectorTerms: [{id: subnet-1}], securityGroupSelectorTerms: [{id: sg-1}]}\n"
 	out, said, err := runConvert(current, "--hcl", "--daemon", "karpenter_daemon.this.id")

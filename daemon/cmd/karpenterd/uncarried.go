@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -24,8 +25,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
-// uncarriedEvery is how often the daemon asks whether the cluster has a kind by now that it does
-// not carry out: two small answers for each kind.
+// uncarriedEvery is how often the daemon asks whether the cluster has, or still has, a kind that
+// it does not carry out: two small answers for each kind.
 const uncarriedEvery = 5 * time.Minute
 
 // uncarried knows the objects in the cluster that Karpenter carries out and the daemon does not.
@@ -35,33 +36,55 @@ type uncarried struct {
 	clients *kube.Clients
 	logger  hclog.Logger
 
-	watched map[string]bool // by kind; one goroutine uses it
-	refused map[string]bool // kinds of which the log has said that they may not be listed
+	watched map[string]uncarriedWatch // by kind; one goroutine uses it
+	refused map[string]bool           // kinds of which the log has said that they may not be listed
 
 	mu      sync.Mutex
 	objects map[types.UID]remark.Other
 }
 
-func newUncarried(clients *kube.Clients, logger hclog.Logger) *uncarried {
-	return &uncarried{clients: clients, logger: logger, watched: map[string]bool{}, refused: map[string]bool{}, objects: map[types.UID]remark.Other{}}
+// uncarriedWatch is the watch of a kind.
+type uncarriedWatch struct {
+	resource schema.GroupVersionResource
+	stop     context.CancelFunc
 }
 
-// Look begins to watch the kinds that the cluster has by now, until the context ends.
+func newUncarried(clients *kube.Clients, logger hclog.Logger) *uncarried {
+	return &uncarried{clients: clients, logger: logger, watched: map[string]uncarriedWatch{}, refused: map[string]bool{}, objects: map[types.UID]remark.Other{}}
+}
+
+// Look begins to watch the kinds that the cluster has by now, until the context ends or the
+// cluster has them no more.
 func (u *uncarried) Look(ctx context.Context, _ time.Time) error {
 	var faults []error
 	for _, kind := range legacy.UncarriedKinds() {
-		if !u.watched[kind.Kind] {
-			faults = append(faults, u.look(ctx, kind))
+		resource, served, err := u.find(ctx, kind)
+		faults = append(faults, err)
+		if err != nil {
+			continue
+		}
+		was, watched := u.watched[kind.Kind]
+		if watched && (!served || was.resource != resource) {
+			u.forget(kind.Kind)
+			watched = false
+		}
+		if served && !watched {
+			faults = append(faults, u.watch(ctx, kind, resource))
 		}
 	}
 	return errors.Join(faults...)
 }
 
-func (u *uncarried) look(ctx context.Context, kind legacy.Uncarried) error {
-	resource, served, err := u.find(ctx, kind)
-	if err != nil || !served {
-		return err
-	}
+// forget ends the watch of a kind. What the watch brings after that does not count.
+func (u *uncarried) forget(kind string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.watched[kind].stop()
+	delete(u.watched, kind)
+	maps.DeleteFunc(u.objects, func(_ types.UID, o remark.Other) bool { return o.Object.Kind == kind })
+}
+
+func (u *uncarried) watch(ctx context.Context, kind legacy.Uncarried, resource schema.GroupVersionResource) error {
 	of := watching(kind.Resource+"."+kind.Group, u.clients.Any.Resource(resource), &unstructured.Unstructured{})
 	switch err := of.list(ctx, metav1.ListOptions{Limit: 1}); {
 	case apierrors.IsNotFound(err): // the definition went meanwhile
@@ -76,9 +99,13 @@ func (u *uncarried) look(ctx context.Context, kind legacy.Uncarried) error {
 		return fmt.Errorf("%s list: %w", of.what, err)
 	}
 	remarked := translate.Remark{Reason: translate.RemarkNotCarriedOut, Text: kind.Text()}
-	_, err = of.start(ctx, withMetadataAlone, func(o metav1.Object) {
+	ctx, stop := context.WithCancel(ctx)
+	_, err := of.start(ctx, withMetadataAlone, func(o metav1.Object) {
 		u.mu.Lock()
 		defer u.mu.Unlock()
+		if ctx.Err() != nil {
+			return
+		}
 		u.objects[o.GetUID()] = remark.Other{
 			Object: corev1.ObjectReference{APIVersion: resource.GroupVersion().String(), Kind: kind.Kind, Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID()},
 			Remark: remarked,
@@ -88,8 +115,12 @@ func (u *uncarried) look(ctx context.Context, kind legacy.Uncarried) error {
 		defer u.mu.Unlock()
 		delete(u.objects, o.GetUID())
 	})
-	u.watched[kind.Kind] = err == nil
-	return err
+	if err != nil {
+		stop()
+		return err
+	}
+	u.watched[kind.Kind] = uncarriedWatch{resource, stop}
+	return nil
 }
 
 // find says whether the cluster has the kind, and in which version.

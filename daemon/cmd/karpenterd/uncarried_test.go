@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,14 +18,17 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/legacy"
 )
 
-// apiServer serves the paths with the answers, and says which others it was asked for. A watch
-// stays open.
+// apiServer serves the paths with the answers, which may change, and says which others it was
+// asked for. A watch stays open.
 func apiServer(t *testing.T, answers map[string]any) (u *uncarried, missed chan string, log *strings.Builder) {
 	t.Helper()
 	missed, log = make(chan string, 100), &strings.Builder{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		answer, known := answers[r.URL.Path]
+		if changing, does := answer.(func() any); does {
+			answer = changing()
+		}
 		status, refuses := answer.(int)
 		switch {
 		case r.URL.Query().Get("watch") != "":
@@ -90,7 +94,7 @@ func TestUncarried_FindsTheObjectsOfEachKindInWhateverVersionItIsServed(t *testi
 		"/apis/autoscaling.x-k8s.io/v1beta1/capacitybuffers": `{"kind":"CapacityBufferList","apiVersion":"autoscaling.x-k8s.io/v1beta1","metadata":{"resourceVersion":"10"},"items":[
 			{"kind":"CapacityBuffer","apiVersion":"autoscaling.x-k8s.io/v1beta1","metadata":{"name":"room","namespace":"shop","uid":"b","resourceVersion":"8"}}]}`,
 	})
-	for range 2 { // the second look asks for nothing
+	for range 2 { // the second look begins no other watch
 		if err := u.Look(t.Context(), time.Now()); err != nil {
 			t.Fatal(err)
 		}
@@ -103,6 +107,41 @@ func TestUncarried_FindsTheObjectsOfEachKindInWhateverVersionItIsServed(t *testi
 	}
 	if cheap.Object.Kind != "NodeOverlay" || cheap.Object.Name != "cheap" || cheap.Object.UID != "o" || !strings.Contains(cheap.Remark.Text, "prices and capacity of instance types are those of AWS; prefer instance types by") {
 		t.Errorf("got %+v", cheap)
+	}
+}
+
+// The watch of a kind that goes would ask for it on and on, and its objects would be told of.
+func TestUncarried_AKindThatGoesIsForgottenAndFoundAgain(t *testing.T) {
+	var versions atomic.Value
+	versions.Store([]string{"v1alpha1"})
+	overlays := func(version string) string {
+		return `{"kind":"NodeOverlayList","apiVersion":"karpenter.sh/` + version + `","metadata":{"resourceVersion":"10"},"items":[
+			{"kind":"NodeOverlay","apiVersion":"karpenter.sh/` + version + `","metadata":{"name":"cheap","uid":"o","resourceVersion":"7"}}]}`
+	}
+	u, _, _ := apiServer(t, map[string]any{
+		"/apis/karpenter.sh":                       func() any { return group("karpenter.sh", versions.Load().([]string)...) }, //nolint:forcetypeassert // nothing else is stored
+		"/apis/karpenter.sh/v1alpha1":              resources("karpenter.sh/v1alpha1", "nodeoverlays"),
+		"/apis/karpenter.sh/v1alpha1/nodeoverlays": overlays("v1alpha1"),
+		"/apis/karpenter.sh/v1beta1":               resources("karpenter.sh/v1beta1", "nodeoverlays"),
+		"/apis/karpenter.sh/v1beta1/nodeoverlays":  overlays("v1beta1"),
+	})
+	for _, served := range []string{"v1alpha1", "", "v1alpha1", "v1beta1", ""} {
+		of, want := []string{served}, 1
+		if served == "" {
+			of, want = nil, 0
+		}
+		versions.Store(of)
+		if err := u.Look(t.Context(), time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range u.wait(t, want) {
+			if o.Object.APIVersion != "karpenter.sh/"+served {
+				t.Errorf("%s is served: %+v", served, o.Object)
+			}
+		}
+		if len(u.watched) != want {
+			t.Errorf("%s is served: watched %v", served, u.watched)
+		}
 	}
 }
 

@@ -16,7 +16,6 @@ import (
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
@@ -98,7 +97,7 @@ func (a attempt) like(o order) aws.LaunchRequest {
 		types[x.InstanceType] = true
 	}
 	if len(types) >= typesOf(o.every) {
-		o.request.Overrides = pick.Those(o.every, func(x aws.Override) bool { return types[x.InstanceType] })
+		o.request.Overrides = o.of(types)
 	}
 	return o.request
 }

@@ -27,8 +27,12 @@ func marks() map[string]string {
 // unmarked says whether the NodeClaim lacks marks that it may get: its node has joined, whose
 // name the instance has to have.
 func unmarked(claim *v1.NodeClaim) bool {
-	return claim.DeletionTimestamp == nil && claim.Unread == "" && claim.Status.NodeName != "" &&
-		(claim.Annotations[awsv1.AnnotationTagged] != v1.LabelTrue || claim.Annotations[awsv1.AnnotationClusterNameTagged] != v1.LabelTrue)
+	for key, value := range marks() {
+		if claim.Annotations[key] != value {
+			return claim.DeletionTimestamp == nil && claim.Unread == "" && claim.Status.NodeName != ""
+		}
+	}
+	return false
 }
 
 // mark marks the NodeClaims whose instance has its name by EC2's listing. It names an instance

@@ -41,9 +41,9 @@ func typesOf(overrides []aws.Override) int {
 // one too many is left out.
 func narrowed(claim *v1.NodeClaim, overrides []aws.Override, types map[string]catalog.InstanceType) []aws.Override {
 	most := min(typesOf(overrides), len(types))
-	templates := map[string]bool{}
+	templates := map[told]bool{}
 	for _, o := range overrides {
-		templates[o.LaunchTemplate] = true
+		templates[toldOn(types[o.InstanceType])] = true
 	}
 	if len(types) <= most && len(templates) <= mostTemplates {
 		return overrides
@@ -51,10 +51,11 @@ func narrowed(claim *v1.NodeClaim, overrides []aws.Override, types map[string]ca
 	clear(templates)
 	wanted := map[string]bool{}
 	takes := func(o aws.Override) bool {
-		if !wanted[o.InstanceType] && (len(wanted) >= most || !templates[o.LaunchTemplate] && len(templates) >= mostTemplates) {
+		its := toldOn(types[o.InstanceType])
+		if !wanted[o.InstanceType] && (len(wanted) >= most || !templates[its] && len(templates) >= mostTemplates) {
 			return false
 		}
-		wanted[o.InstanceType], templates[o.LaunchTemplate] = true, true
+		wanted[o.InstanceType], templates[its] = true, true
 		return true
 	}
 	for _, r := range claim.Spec.Requirements {

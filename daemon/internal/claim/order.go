@@ -20,10 +20,11 @@ import (
 
 // order is what is asked of EC2 for one NodeClaim.
 type order struct {
-	templates map[string]awsspec.LaunchTemplate // by name: all that the overrides have
+	templates map[string]awsspec.LaunchTemplate // by name: all that the overrides of the request have
 	request   aws.LaunchRequest                 // without the token
-	every     []aws.Override                    // all that the NodeClaim admits; the request has some of them
+	every     []aws.Override                    // all that the NodeClaim admits, without templates; the request has some of them
 	types     map[string]catalog.InstanceType
+	by        templates
 	tenancy   string
 	stamp     map[string]string // annotations that say which spec of the class this is, and with which instance profile
 	// allows says whether NodeClaim and class allow the override, whether EC2 has capacity for
@@ -88,11 +89,11 @@ func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.I
 	slices.SortFunc(o.request.Overrides, func(a, b aws.Override) int {
 		return cmp.Or(cmp.Compare(a.Priority, b.Priority), byPlace(a, b))
 	})
-	by := templatesOf(claim, class, facts, capacityType, owner, o.types)
-	by.base.ImageID, by.base.Reservation, by.base.Dedicated = first.ImageID, reservation, o.tenancy == label.Dedicated
-	err = o.name(by, first)
-	o.allows = func(x aws.Override) bool { return allows(translated, class, types, x) && o.named(by, types, x) }
+	o.by = templatesOf(claim, class, facts, capacityType, owner, o.types)
+	o.by.base.ImageID, o.by.base.Reservation, o.by.base.Dedicated = first.ImageID, reservation, o.tenancy == label.Dedicated
 	o.every, o.request.Overrides = o.request.Overrides, narrowed(claim, o.request.Overrides, o.types)
+	err = o.name(first)
+	o.allows = func(x aws.Override) bool { return allows(translated, class, types, x) && o.named(types, x) }
 	return o, err
 }
 

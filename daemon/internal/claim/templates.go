@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
@@ -14,6 +13,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
@@ -33,6 +33,8 @@ type told struct {
 	pods     int64  // see catalog.InstanceType.MaxPods
 }
 
+func toldOn(instance catalog.InstanceType) told { return told{instance.Kubelet, instance.MaxPods} }
+
 // launchTemplate is one with its name, which takes its whole content to make.
 type launchTemplate struct {
 	awsspec.LaunchTemplate
@@ -42,7 +44,7 @@ type launchTemplate struct {
 
 // of is the launch template for instances of the type.
 func (t templates) of(instance catalog.InstanceType) (launchTemplate, error) {
-	key := told{instance.Kubelet, instance.MaxPods}
+	key := toldOn(instance)
 	if made, is := t.made[key]; is {
 		return made, nil
 	}
@@ -51,7 +53,7 @@ func (t templates) of(instance catalog.InstanceType) (launchTemplate, error) {
 		return launchTemplate{}, err
 	}
 	node, out := t.node, t.base
-	node.Kubelet, node.MaxPods = settings, int32(min(instance.MaxPods, math.MaxInt32))
+	node.Kubelet = settings
 	if out.UserData, err = family.Of(t.class).UserData(node); err != nil {
 		return launchTemplate{}, fmt.Errorf("ec2nodeclass %s: %w", t.class.Name, err)
 	}
@@ -86,34 +88,47 @@ func templatesOf(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, facts family.Cl
 	return templates{class: class, node: node, base: base, made: map[told]launchTemplate{}}
 }
 
-// name gives each override its launch template. That of the request is the one of the first
-// override in an order that does not follow from prices; see makeOrder.
-func (o *order) name(by templates, first aws.Override) error {
-	main, err := by.of(o.types[first.InstanceType])
+// name gives each override of the request its launch template. That of the request is the one
+// of the first override in an order that does not follow from prices; see makeOrder.
+func (o *order) name(first aws.Override) error {
+	main, err := o.by.of(o.types[first.InstanceType])
 	if err != nil {
 		return err
 	}
 	o.request.LaunchTemplate = main.name
 	o.templates = map[string]awsspec.LaunchTemplate{main.name: main.LaunchTemplate}
-	for i, x := range o.request.Overrides {
-		t, err := by.of(o.types[x.InstanceType])
+	named := slices.Clone(o.request.Overrides)
+	for i, x := range named {
+		t, err := o.by.of(o.types[x.InstanceType])
 		if err != nil {
 			return err
 		}
 		if t.name != main.name {
-			o.request.Overrides[i].LaunchTemplate = t.name
+			named[i].LaunchTemplate = t.name
 			o.templates[t.name] = t.LaunchTemplate
 		}
 	}
+	o.request.Overrides = named
 	return nil
 }
 
+// of returns the overrides of the types among all, with their launch templates.
+func (o order) of(types map[string]bool) []aws.Override {
+	out := pick.Those(o.every, func(x aws.Override) bool { return types[x.InstanceType] })
+	for i, x := range out {
+		if t, err := o.by.of(o.types[x.InstanceType]); err == nil && t.name != o.request.LaunchTemplate {
+			out[i].LaunchTemplate = t.name
+		}
+	}
+	return out
+}
+
 // named says whether the override has the launch template of its instance type.
-func (o *order) named(by templates, types []catalog.InstanceType, x aws.Override) bool {
+func (o *order) named(types []catalog.InstanceType, x aws.Override) bool {
 	i := slices.IndexFunc(types, func(t catalog.InstanceType) bool { return t.Name == x.InstanceType })
 	if i < 0 {
 		return false
 	}
-	t, err := by.of(types[i])
+	t, err := o.by.of(types[i])
 	return err == nil && cmp.Or(x.LaunchTemplate, o.request.LaunchTemplate) == t.name
 }

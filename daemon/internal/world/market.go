@@ -15,11 +15,11 @@ import (
 // spot prices change a little every few minutes, and each change has the fleet searched anew.
 const sameParts = 100
 
-// Facts returns what the instance types are. They must not be changed.
-func (w *World) Facts() []catalog.Fact {
+// Sold returns what the instance types are, and where AWS sells them. They must not be changed.
+func (w *World) Sold() ([]catalog.Fact, catalog.Market) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.facts
+	return w.facts, w.market
 }
 
 // Sell replaces the facts of the instance types and the market. Only the classes for which

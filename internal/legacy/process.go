@@ -1,0 +1,112 @@
+package legacy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// What a Deployment or the values of a chart give to the controller's process: its environment
+// and its flags.
+
+// deployment reads the environment and the flags of Karpenter's controller. A flag overrides the
+// variable of its name.
+func (o *origin) deployment(body map[string]any) {
+	for i, item := range listAt(body, "spec.template.spec.containers") {
+		container, _ := item.(map[string]any)
+		at := fmt.Sprintf("spec.template.spec.containers[%d]", i)
+		o.variables(at+".env", listAt(container, "env"))
+		for _, list := range []string{"command", "args"} {
+			o.flags(join(at, list), listAt(container, list))
+		}
+	}
+}
+
+// variables reads the environment of a container. What is not written out is left.
+func (o *origin) variables(field string, list []any) {
+	var others []string
+	for _, item := range list {
+		variable, _ := item.(map[string]any)
+		name, _ := variable["name"].(string)
+		known := variablesOf(name)
+		switch value, _ := variable["value"].(string); {
+		case len(known) == 0 && name != "":
+			others = append(others, name)
+		case variable["valueFrom"] != nil:
+			o.elsewhere(fmt.Sprintf("%s[%s]", field, name), known)
+		default:
+			o.assign(field, known, value)
+		}
+	}
+	if len(others) > 0 && o.read {
+		slices.Sort(others)
+		o.lose(o.subject, field, "what is of the process alone is left out: "+strings.Join(slices.Compact(others), ", "), "write it into environment of karpenter_daemon, or of the values of its chart, if the daemon needs it, too")
+	}
+}
+
+// elsewhere says of a variable whose value is in another object that it is not read.
+func (o *origin) elsewhere(at string, known []Setting) {
+	for _, s := range known {
+		if s.Written {
+			continue
+		}
+		o.read = true
+		if s.Here != "" && s.Gate == "" {
+			o.lose(o.subject, at, "is not read, as its value is in another object", "write it as "+s.Here+" of karpenter_daemon")
+			return
+		}
+		o.lose(o.subject, at, "is not read, as its value is in another object", "write the value")
+		return
+	}
+}
+
+// flags reads the flags of a process, such as --cluster-name=c, --cluster-name c and --isolated-vpc.
+func (o *origin) flags(field string, list []any) {
+	for i := 0; i < len(list); i++ {
+		text, _ := list[i].(string)
+		name, value, given := strings.Cut(strings.TrimLeft(text, "-"), "=")
+		known := variablesOf(strings.ToUpper(strings.ReplaceAll(name, "-", "_")))
+		if !strings.HasPrefix(text, "-") || len(known) == 0 {
+			continue
+		}
+		if next := valueAt(list, i+1); !given && next != "" && !strings.HasPrefix(next, "-") && !known[0].Switch() {
+			value, given = next, true
+			i++
+		}
+		switch {
+		case given:
+			o.assign(field, known, value)
+		case known[0].Switch():
+			o.assign(field, known, "true")
+		}
+	}
+}
+
+func valueAt(list []any, i int) string {
+	if i >= len(list) {
+		return ""
+	}
+	text, _ := list[i].(string)
+	return text
+}
+
+// assign notes the value of the settings that share a variable.
+func (o *origin) assign(field string, known []Setting, value string) {
+	for _, s := range known {
+		of := value
+		if s.Gate != "" {
+			of = gateOf(value, s.Gate)
+		}
+		o.set(fmt.Sprintf("%s[%s]", field, s.Name()), s, strings.TrimSpace(of))
+	}
+}
+
+// variablesOf are the settings of a variable: several if it is a list of gates.
+func variablesOf(name string) (out []Setting) {
+	for _, known := range Settings() {
+		if known.Variable == name {
+			out = append(out, known)
+		}
+	}
+	return out
+}
