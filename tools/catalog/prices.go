@@ -19,7 +19,7 @@ type priceList struct {
 func newPriceList(o options) (priceList, error) {
 	list := priceList{fromAPI: o.prices == pricesFromAPI, endpoint: o.endpoint, today: o.today.Format(time.DateOnly)}
 	var err error
-	list.tables, err = loadTables()
+	list.tables, err = loadTables(o.karpenter)
 	return list, err
 }
 
