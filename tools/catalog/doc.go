@@ -21,8 +21,8 @@
 // bandwidths are read. `go mod download -json github.com/aws/karpenter-provider-aws@latest`,
 // with a Go that is as new as Karpenter's, prints it as Dir.
 //
-// With -elsewhere it writes prices.tsv alone: on-demand prices of regions that nobody has
-// asked EC2 about, from those tables.
+// With -renew it asks nobody: it writes anew what comes from tables in the facts that are
+// there, and prices.tsv, the on-demand prices of regions that nobody has asked EC2 about.
 //
 // Every group of facts is written with its source and date.
 package main

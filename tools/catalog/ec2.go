@@ -59,16 +59,16 @@ func (s ec2Source) addTypes(ctx context.Context, byName map[string]catalog.Fact,
 	}
 	for _, f := range found {
 		if _, known := byName[f.Name]; !known && wanted(f.Name) {
-			byName[f.Name] = s.completed(f)
+			byName[f.Name] = s.tables.completed(f)
 		}
 	}
 	return nil
 }
 
 // completed adds what EC2 does not tell, and what its documentation tells better.
-func (s ec2Source) completed(f catalog.Fact) catalog.Fact {
+func (t tables) completed(f catalog.Fact) catalog.Fact {
 	f.BranchENIs = branchENIs(f.Name)
-	if mbps, documented := s.tables.bandwidth[f.Name]; documented {
+	if mbps, documented := t.bandwidth[f.Name]; documented {
 		f.NetworkMbps = mbps
 	}
 	return f

@@ -97,8 +97,8 @@ func TestParse_NeedsTheFolderOfARelease(t *testing.T) {
 			t.Errorf("%q: err = %v", folder, err)
 		}
 	}
-	o, err := parse([]string{"-karpenter", "/mod/karpenter-provider-aws@v1.2.3/", "-elsewhere"})
-	if err != nil || o.karpenter.name() != "karpenter-provider-aws v1.2.3" || !o.elsewhere {
+	o, err := parse([]string{"-karpenter", "/mod/karpenter-provider-aws@v1.2.3/", "-renew"})
+	if err != nil || o.karpenter.name() != "karpenter-provider-aws v1.2.3" || !o.renew {
 		t.Errorf("%+v, %v", o, err)
 	}
 }

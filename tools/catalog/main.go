@@ -29,7 +29,7 @@ type options struct {
 	older    older
 
 	karpenter karpenter // whose tables are read
-	elsewhere bool      // prices.tsv alone is written
+	renew     bool      // only what comes from tables is written anew
 }
 
 func main() {
@@ -44,8 +44,8 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	if o.elsewhere {
-		return writeElsewhere(o.karpenter, o.out)
+	if o.renew {
+		return renew(o)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -62,7 +62,7 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.ec2.Text, "source", "EC2 API", "what to call the source of EC2's facts")
 	flags.StringVar(&o.ec2.Date, "date", o.today.Format(time.DateOnly), "day of EC2's facts")
 	release := flags.String("karpenter", "", "folder of karpenter-provider-aws in the module cache, whose tables are read")
-	flags.BoolVar(&o.elsewhere, "elsewhere", false, "write prices.tsv alone, from the tables of -karpenter, and ask nobody")
+	flags.BoolVar(&o.renew, "renew", false, "ask nobody, and write anew what comes from tables in the facts that are there")
 	families := flags.String("older-families", "", "families that -older-endpoint adds, comma-separated")
 	flags.StringVar(&o.older.endpoint, "older-endpoint", "", "URL that answers as EC2 did when it still listed the families of -older-families")
 	flags.StringVar(&o.older.source.Text, "older-source", "", "what to call the source of these families' facts")

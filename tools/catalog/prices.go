@@ -8,6 +8,9 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 )
 
+// pricingText says that prices are from the Pricing service.
+const pricingText = "Pricing API"
+
 // priceList finds on-demand prices, and spot prices where there is no history.
 type priceList struct {
 	fromAPI  bool // else from published tables
@@ -41,6 +44,6 @@ func (l priceList) addOnDemand(ctx context.Context, m *catalog.Market) error {
 			m.OnDemand[name] = price
 		}
 	}
-	m.Sources = append(m.Sources, catalog.Source{Group: "on-demand", Date: l.today, Text: "Pricing API"})
+	m.Sources = append(m.Sources, catalog.Source{Group: "on-demand", Date: l.today, Text: pricingText})
 	return nil
 }
