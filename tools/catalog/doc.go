@@ -1,7 +1,7 @@
 // Command catalog refreshes the committed facts that the embedded catalogue is
 // generated from:
 //
-//	go run . -regions us-east-1,eu-west-1
+//	go run . -karpenter FOLDER -regions us-east-1,eu-west-1
 //
 // It asks EC2 for instance types, the zones that offer them and the spot
 // prices, and the Pricing service for the on-demand prices; at AWS, or with
@@ -17,9 +17,12 @@
 // answers adds the families of -older-families: facts and offered zones. What EC2
 // lists itself stays as it is. Prices are found as for other types.
 //
-// With -elsewhere it writes prices.tsv alone: on-demand prices of regions that nobody has
-// asked EC2 about, from the tables in the folder pkg/providers/pricing of
-// karpenter-provider-aws.
+// FOLDER is the source of a release of karpenter-provider-aws, whose tables of prices and
+// bandwidths are read. `go mod download -json github.com/aws/karpenter-provider-aws@latest`,
+// with a Go that is as new as Karpenter's, prints it as Dir.
+//
+// With -renew it asks nobody: it writes anew what comes from tables in the facts that are
+// there, and prices.tsv, the on-demand prices of regions that nobody has asked EC2 about.
 //
 // Every group of facts is written with its source and date.
 package main

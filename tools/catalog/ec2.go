@@ -23,9 +23,10 @@ type ec2Source struct {
 	region  string
 	clients *aws.Clients
 	client  *ec2.Client
+	tables  tables
 }
 
-func newEC2(ctx context.Context, region, endpoint string) (ec2Source, error) {
+func newEC2(ctx context.Context, region, endpoint string, known tables) (ec2Source, error) {
 	cfg, err := config.LoadDefaultConfig(ctx, config.WithRegion(region))
 	if err != nil {
 		return ec2Source{}, fmt.Errorf("AWS configuration load: %w", err)
@@ -38,7 +39,7 @@ func newEC2(ctx context.Context, region, endpoint string) (ec2Source, error) {
 		if endpoint != "" {
 			o.BaseEndpoint = &endpoint
 		}
-	})}, nil
+	}), known}, nil
 }
 
 // newClients makes the product's own clients; endpoint is AWS if empty.
@@ -58,16 +59,16 @@ func (s ec2Source) addTypes(ctx context.Context, byName map[string]catalog.Fact,
 	}
 	for _, f := range found {
 		if _, known := byName[f.Name]; !known && wanted(f.Name) {
-			byName[f.Name] = completed(f)
+			byName[f.Name] = s.tables.completed(f)
 		}
 	}
 	return nil
 }
 
 // completed adds what EC2 does not tell, and what its documentation tells better.
-func completed(f catalog.Fact) catalog.Fact {
+func (t tables) completed(f catalog.Fact) catalog.Fact {
 	f.BranchENIs = branchENIs(f.Name)
-	if mbps, documented := bandwidth(f.Name); documented {
+	if mbps, documented := t.bandwidth[f.Name]; documented {
 		f.NetworkMbps = mbps
 	}
 	return f
@@ -86,7 +87,7 @@ func (s ec2Source) market(ctx context.Context, o options, list priceList, byName
 	if err := s.addOfferings(ctx, &m, anyType); err != nil {
 		return m, err
 	}
-	if err := o.older.addTo(ctx, &m, byName); err != nil {
+	if err := o.older.addTo(ctx, &m, byName, s.tables); err != nil {
 		return m, err
 	}
 	m.Sources = []catalog.Source{{Group: "offerings", Date: o.ec2.Date, Text: o.ec2.Text + o.older.note(slices.Collect(maps.Keys(m.Offered)))}}

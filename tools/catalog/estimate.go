@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 	"hash/fnv"
 	"math"
 	"slices"
@@ -55,7 +56,7 @@ func (t tables) addOnDemand(m *catalog.Market) {
 				m.OnDemand[name] = money(price, 6)
 			}
 		}
-		m.Sources = append(m.Sources, catalog.Source{Group: "on-demand", Date: homeDate, Text: homeText})
+		m.Sources = append(m.Sources, t.karpenter.source("on-demand", t.homeDate, "on-demand table of us-east-1"))
 		return
 	}
 	here, home := t.reference[m.Region], t.reference[homeRegion]
@@ -75,7 +76,7 @@ func (t tables) addOnDemand(m *catalog.Market) {
 			m.OnDemandIsEstimate[name] = true
 		}
 	}
-	m.Sources = append(m.Sources, catalog.Source{Group: "on-demand", Date: referenceDate, Text: referenceText + derivedNote})
+	m.Sources = append(m.Sources, catalog.Source{Group: "on-demand", Date: referenceDate, Text: referenceText + fmt.Sprintf(derivedNote, t.homeDate)})
 }
 
 // addSpot estimates spot prices. Which of a family's zones is the cheapest is

@@ -28,7 +28,8 @@ type options struct {
 	today    time.Time
 	older    older
 
-	elsewhere string // the folder with the tables that prices.tsv alone is made of
+	karpenter karpenter // whose tables are read
+	renew     bool      // only what comes from tables is written anew
 }
 
 func main() {
@@ -43,8 +44,8 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	if o.elsewhere != "" {
-		return writeElsewhere(o.elsewhere, o.ec2.Text, o.out)
+	if o.renew {
+		return renew(o)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -60,12 +61,17 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.out, "out", "../../internal/catalog/embedded/facts", "folder of the facts")
 	flags.StringVar(&o.ec2.Text, "source", "EC2 API", "what to call the source of EC2's facts")
 	flags.StringVar(&o.ec2.Date, "date", o.today.Format(time.DateOnly), "day of EC2's facts")
-	flags.StringVar(&o.elsewhere, "elsewhere", "", "write prices.tsv alone, from the tables in this folder, and ask nobody; -source says what to call them")
+	release := flags.String("karpenter", "", "folder of karpenter-provider-aws in the module cache, whose tables are read")
+	flags.BoolVar(&o.renew, "renew", false, "ask nobody, and write anew what comes from tables in the facts that are there")
 	families := flags.String("older-families", "", "families that -older-endpoint adds, comma-separated")
 	flags.StringVar(&o.older.endpoint, "older-endpoint", "", "URL that answers as EC2 did when it still listed the families of -older-families")
 	flags.StringVar(&o.older.source.Text, "older-source", "", "what to call the source of these families' facts")
 	flags.StringVar(&o.older.source.Date, "older-date", "", "day of these families' facts")
 	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	var err error
+	if o.karpenter, err = findKarpenter(*release); err != nil {
 		return o, err
 	}
 	if *families != "" {
@@ -89,7 +95,7 @@ func refresh(ctx context.Context, o options) error {
 	byName := map[string]catalog.Fact{}
 	markets := map[string]catalog.Market{}
 	for _, region := range o.regions {
-		ec2, err := newEC2(ctx, region, o.endpoint)
+		ec2, err := newEC2(ctx, region, o.endpoint, prices.tables)
 		if err != nil {
 			return err
 		}
@@ -104,17 +110,17 @@ func refresh(ctx context.Context, o options) error {
 		fmt.Printf("%s: %d types in %d zones, %d on-demand prices (%d estimated), spot estimated: %t\n",
 			region, len(m.Offered), len(m.Zones), len(m.OnDemand), len(m.OnDemandIsEstimate), m.SpotIsEstimate)
 	}
-	return write(o, byName, markets)
+	return write(o, prices.tables.sources(), byName, markets)
 }
 
-func write(o options, byName map[string]catalog.Fact, markets map[string]catalog.Market) error {
+func write(o options, published []catalog.Source, byName map[string]catalog.Fact, markets map[string]catalog.Market) error {
 	types := facts.Types{}
 	var names []string
 	for _, f := range byName {
 		types.Facts = append(types.Facts, f)
 		names = append(names, f.Name)
 	}
-	types.Sources = append([]catalog.Source{{Group: "instance types", Date: o.ec2.Date, Text: o.ec2.Text + o.older.note(names)}}, tableSources()...)
+	types.Sources = append([]catalog.Source{{Group: "instance types", Date: o.ec2.Date, Text: o.ec2.Text + o.older.note(names)}}, published...)
 	if err := os.WriteFile(filepath.Join(o.out, "types.tsv"), types.Encode(), 0o644); err != nil { //nolint:gosec // source files are for all to read
 		return fmt.Errorf("facts write: %w", err)
 	}

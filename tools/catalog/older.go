@@ -34,11 +34,11 @@ func (o older) has(name string) bool {
 
 // addTo adds the types of the families that the region sold, with their zones. A type
 // that the market has stays as it is.
-func (o older) addTo(ctx context.Context, m *catalog.Market, byName map[string]catalog.Fact) error {
+func (o older) addTo(ctx context.Context, m *catalog.Market, byName map[string]catalog.Fact, known tables) error {
 	if o.endpoint == "" {
 		return nil
 	}
-	ec2, err := newEC2(ctx, m.Region, o.endpoint)
+	ec2, err := newEC2(ctx, m.Region, o.endpoint, known)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,9 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 )
 
+// pricingText says that prices are from the Pricing service.
+const pricingText = "Pricing API"
+
 // priceList finds on-demand prices, and spot prices where there is no history.
 type priceList struct {
 	fromAPI  bool // else from published tables
@@ -19,7 +22,7 @@ type priceList struct {
 func newPriceList(o options) (priceList, error) {
 	list := priceList{fromAPI: o.prices == pricesFromAPI, endpoint: o.endpoint, today: o.today.Format(time.DateOnly)}
 	var err error
-	list.tables, err = loadTables()
+	list.tables, err = loadTables(o.karpenter)
 	return list, err
 }
 
@@ -41,6 +44,6 @@ func (l priceList) addOnDemand(ctx context.Context, m *catalog.Market) error {
 			m.OnDemand[name] = price
 		}
 	}
-	m.Sources = append(m.Sources, catalog.Source{Group: "on-demand", Date: l.today, Text: "Pricing API"})
+	m.Sources = append(m.Sources, catalog.Source{Group: "on-demand", Date: l.today, Text: pricingText})
 	return nil
 }

@@ -77,7 +77,7 @@ func TestRefresh_WritesWhatTheAPIsSay(t *testing.T) {
 	dir := t.TempDir()
 	err := refresh(t.Context(), options{
 		regions: []string{"us-west-2"}, endpoint: fakeAWS(t, now, &asked), prices: pricesFromAPI, out: dir,
-		ec2: catalog.Source{Text: "EC2 API", Date: "2026-03-04"}, today: now,
+		ec2: catalog.Source{Text: "EC2 API", Date: "2026-03-04"}, today: now, karpenter: release(t, nil),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +122,7 @@ func TestRefresh_OldSpotHistoryIsNotBelieved(t *testing.T) {
 	var asked []string
 	dir := t.TempDir()
 	err := refresh(t.Context(), options{
-		regions: []string{"us-west-2"}, endpoint: fakeAWS(t, now.AddDate(-1, 0, 0), &asked), prices: pricesFromTables, out: dir, today: now,
+		regions: []string{"us-west-2"}, endpoint: fakeAWS(t, now.AddDate(-1, 0, 0), &asked), prices: pricesFromTables, out: dir, today: now, karpenter: release(t, nil),
 		ec2: catalog.Source{Text: "EC2 API", Date: "2026-03-04"},
 	})
 	if err != nil {
@@ -171,7 +171,7 @@ func TestRefresh_OlderFamiliesComeFromAnEarlierRecordingAndChangeNothingElse(t *
 	for families, want := range map[string]int{"p3,g5": 2, "p2,g5": 1} {
 		dir := t.TempDir()
 		err := refresh(t.Context(), options{
-			regions: []string{"us-west-2"}, endpoint: current, prices: pricesFromTables, out: dir, today: now,
+			regions: []string{"us-west-2"}, endpoint: current, prices: pricesFromTables, out: dir, today: now, karpenter: release(t, nil),
 			ec2:   catalog.Source{Text: "EC2 API", Date: "2026-03-04"},
 			older: older{fakeEarlier(t, current), strings.Split(families, ","), catalog.Source{Text: "EC2 API before", Date: "2025-01-02"}},
 		})
@@ -194,17 +194,17 @@ func TestRefresh_OlderFamiliesComeFromAnEarlierRecordingAndChangeNothingElse(t *
 }
 
 func TestParse_OlderFamiliesNeedASource(t *testing.T) {
-	if _, err := parse([]string{"-older-endpoint", "http://x", "-older-families", "p3"}); !errors.Is(err, errOlder) {
+	if _, err := parse([]string{"-karpenter", "/k@v1.2.3", "-older-endpoint", "http://x", "-older-families", "p3"}); !errors.Is(err, errOlder) {
 		t.Errorf("err = %v", err)
 	}
-	o, err := parse([]string{"-older-endpoint", "http://x", "-older-families", "p3,g3", "-older-source", "s", "-older-date", "2025-01-02"})
+	o, err := parse([]string{"-karpenter", "/k@v1.2.3", "-older-endpoint", "http://x", "-older-families", "p3,g3", "-older-source", "s", "-older-date", "2025-01-02"})
 	if err != nil || !o.older.has("p3.2xlarge") || o.older.has("p3dn.24xlarge") {
 		t.Errorf("%+v, %v", o.older, err)
 	}
 }
 
 func TestParse_RefusesAnUnknownPriceSource(t *testing.T) {
-	if _, err := parse([]string{"-prices", "guess"}); err == nil || !strings.Contains(err.Error(), "api or tables") {
+	if _, err := parse([]string{"-karpenter", "/k@v1.2.3", "-prices", "guess"}); err == nil || !strings.Contains(err.Error(), "api or tables") {
 		t.Errorf("err = %v", err)
 	}
 }

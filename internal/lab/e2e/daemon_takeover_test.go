@@ -46,7 +46,7 @@ type taken struct {
 	group     string                  // an instance of a node group
 }
 
-// TestTakeOver_WhatKarpenterLeftGoesOn starts the daemon on what Karpenter 1.14 wrote. No
+// TestTakeOver_WhatKarpenterLeftGoesOn starts the daemon on what Karpenter 1.15 wrote. No
 // instance that belongs to anything is launched or ended, no pod moves, and nothing drifts.
 // Then it hands the cluster back.
 func TestTakeOver_WhatKarpenterLeftGoesOn(t *testing.T) {

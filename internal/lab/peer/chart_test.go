@@ -4,9 +4,10 @@ package peer
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -24,19 +25,10 @@ type release struct{ dir, version string }
 
 func findRelease(t *testing.T) release {
 	t.Helper()
-	root, err := toolchain.Root()
+	dir, version, err := toolchain.Source(t.Context(), toolchain.KarpenterAWS)
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := exec.CommandContext(t.Context(), "go", "list", "-mod=readonly", "-m", "-f", "{{.Dir}}\t{{.Version}}", "github.com/aws/karpenter-provider-aws")
-	list.Dir = filepath.Join(root, "tools", "peer")
-	list.Env = append(os.Environ(), "GOWORK=off")
-	list.Stderr = os.Stderr
-	out, err := list.Output()
-	if err != nil {
-		t.Fatal("module find:", err)
-	}
-	dir, version, _ := strings.Cut(strings.TrimSpace(string(out)), "\t")
 	return release{dir, version}
 }
 
@@ -72,7 +64,8 @@ const helpers = `
 {{- define "karpenter.labels" }}app.kubernetes.io/name: karpenter{{ end }}
 {{- define "karpenter.controller.containerName" }}controller{{ end }}
 {{- define "karpenter.controller.image" }}{{ .Values.controller.image.repository }}:{{ .Chart.AppVersion }}{{ end }}
-{{- define "karpenter.patchAffinity" }}{{ end }}`
+{{- define "karpenter.patchAffinity" }}{{ end }}
+{{- define "karpenter.dra" }}{"draNVIDIAGPU":false,"draEFA":false,"ignoreDRARequests":true}{{ end }}`
 
 // chart is the release's chart with values that an installation sets.
 type chart struct {
@@ -134,6 +127,11 @@ func (c chart) render(t *testing.T) []*unstructured.Unstructured {
 				raw, err := yaml.Marshal(v)
 				return strings.TrimSpace(string(raw)), err
 			},
+			"fromJson": func(s string) (map[string]any, error) {
+				var v map[string]any
+				return v, json.Unmarshal([]byte(s), &v)
+			},
+			"fail": func(why string) (string, error) { return "", errors.New(why) },
 			"join": func(separator string, list []any) string {
 				return strings.ReplaceAll(strings.Trim(fmt.Sprint(list), "[]"), " ", separator)
 			},

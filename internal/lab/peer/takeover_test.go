@@ -43,7 +43,7 @@ const (
 	daemonRole       = "karpenterd"
 	daemonVersion    = "karpenterd-1" // of the hashes
 	karpenterVersion = "v3"           // of the hash of a NodePool
-	karpenterClass   = "v5"           // of the hash of an EC2NodeClass
+	karpenterClass   = "v6"           // of the hash of an EC2NodeClass
 )
 
 // TestPeer_IsTakenOverAndGetsTheClusterBack runs a fleet with Karpenter, goes on with the

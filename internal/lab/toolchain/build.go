@@ -52,7 +52,7 @@ func (m module) build(ctx context.Context, p *progress, jobs int, missing []spec
 	defer func() { _ = os.RemoveAll(dir) }()
 	// Reproducible: no path of this machine goes into the result.
 	flags := append([]string{"-mod=readonly", "-trimpath", "-ldflags"}, m.flags()...)
-	b := goBuild{dir: m.dir, title: title, flags: flags, out: dir, pkgs: pkgs, jobs: jobs}
+	b := goBuild{dir: m.dir, env: m.env, title: title, flags: flags, out: dir, pkgs: pkgs, jobs: jobs}
 	if err := b.run(ctx, p); err != nil {
 		return err
 	}
@@ -157,6 +157,7 @@ func put(built, out string) error {
 // goBuild is one run of go build.
 type goBuild struct {
 	dir, title string
+	env        []string // beside the environment
 	flags      []string
 	out        string // folder for the executables
 	pkgs       []string
@@ -208,7 +209,7 @@ func (b goBuild) count(ctx context.Context, report *part) {
 }
 
 func (b goBuild) command(ctx context.Context, args []string) (*exec.Cmd, error) {
-	cmd, err := goCommand(ctx, b.dir, args...)
+	cmd, err := goCommand(ctx, b.dir, b.env, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -5,10 +5,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	goversion "go/version"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -48,6 +51,7 @@ type module struct {
 	dir      string
 	versions map[string]string // module path -> version with its v
 	cache    string            // folder that its executables are kept in
+	env      []string          // what the go command needs to be new enough for it
 }
 
 func loadModule(ctx context.Context, name string) (module, error) {
@@ -65,7 +69,7 @@ func loadModule(ctx context.Context, name string) (module, error) {
 		return module{}, fmt.Errorf("tools module read: %w", err)
 	}
 	m.versions = required(string(gomod))
-	goenv, err := goOutput(ctx, m.dir, "env", "GOVERSION", "GOOS", "GOARCH")
+	goenv, err := m.choose(ctx, string(gomod))
 	if err != nil {
 		return module{}, err
 	}
@@ -80,6 +84,55 @@ func loadModule(ctx context.Context, name string) (module, error) {
 	key := hex.EncodeToString(sum.Sum(nil))[:16]
 	m.cache = filepath.Join(cache, "tools", name+"-"+key)
 	return m, nil
+}
+
+// choose settles which Go builds the module, and returns what decides its programs: Go's
+// version and the platform.
+func (m *module) choose(ctx context.Context, gomod string) ([]byte, error) {
+	about := func() ([]byte, error) { return goOutput(ctx, m.dir, m.env, "env", "GOVERSION", "GOOS", "GOARCH") }
+	goenv, err := about()
+	if err != nil {
+		return nil, err
+	}
+	if m.env = newerGo(gomod, firstLine(goenv)); m.env == nil {
+		return goenv, nil
+	}
+	return about()
+}
+
+// newerGo is what has the go command fetch the Go that a module asks for, where the one that
+// is here is older: it does so by itself, unless GOTOOLCHAIN forbids that.
+func newerGo(gomod, here string) []string {
+	here, _, _ = strings.Cut(here, " ") // experiments follow
+	for line := range strings.Lines(gomod) {
+		asked, ok := strings.CutPrefix(strings.TrimSpace(line), "go ")
+		if ok && goversion.IsValid(here) && goversion.Compare(here, "go"+asked) < 0 {
+			return []string{"GOTOOLCHAIN=go" + asked}
+		}
+	}
+	return nil
+}
+
+// Source returns the folder of the module cache that a tool is built from, and its version. What
+// is not there is downloaded.
+func Source(ctx context.Context, t Tool) (dir, version string, err error) {
+	s, ok := specs()[t]
+	if !ok {
+		return "", "", fmt.Errorf("tool find: %w: %q (known: %s)", ErrUnknownTool, t, known())
+	}
+	m, err := loadModule(ctx, s.module)
+	if err != nil {
+		return "", "", err
+	}
+	out, err := goOutput(ctx, m.dir, m.env, "mod", "download", "-json", s.source)
+	if err != nil {
+		return "", "", err
+	}
+	var found struct{ Dir, Version string }
+	if err := json.Unmarshal(out, &found); err != nil {
+		return "", "", fmt.Errorf("go mod download: answer read: %w", err)
+	}
+	return found.Dir, found.Version, nil
 }
 
 // flags are what tells this module's builds from others: the linker's, then the
@@ -108,20 +161,21 @@ func required(gomod string) map[string]string {
 	return versions
 }
 
-// goCommand runs the go tool in dir, apart from any workspace file above it.
-func goCommand(ctx context.Context, dir string, args ...string) (*exec.Cmd, error) {
+// goCommand runs the go tool in dir, apart from any workspace file above it, with env beside
+// what the environment has.
+func goCommand(ctx context.Context, dir string, env []string, args ...string) (*exec.Cmd, error) {
 	path, err := exec.LookPath("go")
 	if err != nil {
 		return nil, fmt.Errorf("%w: go is not on PATH: install Go 1.26.6 or newer from https://go.dev/dl and add its bin folder to PATH", ErrMissingPrerequisite)
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOWORK=off")
+	cmd.Env = slices.Concat(os.Environ(), []string{"GOWORK=off"}, env)
 	return cmd, nil
 }
 
-func goOutput(ctx context.Context, dir string, args ...string) ([]byte, error) {
-	cmd, err := goCommand(ctx, dir, args...)
+func goOutput(ctx context.Context, dir string, env []string, args ...string) ([]byte, error) {
+	cmd, err := goCommand(ctx, dir, env, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -153,9 +153,34 @@ func TestEnsure_UnknownToolNamesTheKnownOnes(t *testing.T) {
 
 func TestGoCommand_MissingGoSaysHowToGetIt(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	_, err := goCommand(t.Context(), t.TempDir(), "version")
+	_, err := goCommand(t.Context(), t.TempDir(), nil, "version")
 	if !errors.Is(err, ErrMissingPrerequisite) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("err = %v, want one line that wraps ErrMissingPrerequisite", err)
+	}
+}
+
+func TestNewerGo_IsFetchedOnlyWhereTheOneThatIsHereIsTooOld(t *testing.T) {
+	const gomod = "module x.test/x\n\ngo 1.26.10\n\nrequire y.test/y v1.27.3\n"
+	for here, want := range map[string]string{
+		"go1.26.8": "GOTOOLCHAIN=go1.26.10", "go1.26": "GOTOOLCHAIN=go1.26.10",
+		"go1.26.10": "", "go1.27.3": "", "go1.26.8 X:jsonv2": "GOTOOLCHAIN=go1.26.10", "devel go1.28-abcdef": "",
+	} {
+		if got := strings.Join(newerGo(gomod, here), " "); got != want {
+			t.Errorf("%s: %q, want %q", here, got, want)
+		}
+	}
+	if got := newerGo("module x.test/x\n", "go1.26.8"); got != nil {
+		t.Errorf("a module that asks for no Go: %q, want nothing", got)
+	}
+}
+
+func TestSource_IsInTheVersionThatTheModulePins(t *testing.T) {
+	dir, version, err := Source(t.Context(), Ko)
+	if err != nil || !strings.HasPrefix(version, "v") || !strings.HasSuffix(dir, "@"+version) {
+		t.Errorf("%s %s, %v", dir, version, err)
+	}
+	if _, _, err := Source(t.Context(), "no-such-tool"); !errors.Is(err, ErrUnknownTool) {
+		t.Errorf("err = %v", err)
 	}
 }
 
@@ -299,7 +324,7 @@ func TestProgress_IsOneLineForAllBuildsWithAnEstimate(t *testing.T) {
 func ownCache(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"GOCACHE", "GOMODCACHE"} {
-		value, err := goOutput(t.Context(), ".", "env", name)
+		value, err := goOutput(t.Context(), ".", nil, "env", name)
 		if err != nil {
 			t.Fatal(err)
 		}
