@@ -135,6 +135,7 @@ func (f *frame[M, C]) Create(ctx context.Context, req resource.CreateRequest, re
 	if err == nil {
 		err = f.session.claims.claim(j.own)
 	}
+	f.session.reads.forget(f.kind, importID(plan))
 	out := outcome{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}
 	if err != nil {
 		f.fail(&resp.Diagnostics, verbCreate, plan, err)
@@ -190,6 +191,7 @@ func (f *frame[M, C]) Read(ctx context.Context, req resource.ReadRequest, resp *
 		f.forget(ctx, resp, state)
 	default:
 		f.keep(ctx, outcome{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}, own, state)
+		f.session.reads.remember(f.kind, importID(state), own)
 	}
 }
 
@@ -202,6 +204,7 @@ func (f *frame[M, C]) Update(ctx context.Context, req resource.UpdateRequest, re
 	}
 	ctx, cancel := bounded(ctx, &resp.Diagnostics, plan.limits().Update, f.time.update)
 	defer cancel()
+	f.session.reads.forget(f.kind, importID(prior))
 	j, err := f.mine(ctx, req.Private, &resp.Diagnostics)
 	if err == nil {
 		err = f.life.update(ctx, j, &plan, prior)
@@ -222,7 +225,7 @@ func (f *frame[M, C]) Delete(ctx context.Context, req resource.DeleteRequest, re
 	}
 	ctx, cancel := bounded(ctx, &resp.Diagnostics, state.limits().Delete, f.time.delete)
 	defer cancel()
-	j, err := f.mine(ctx, req.Private, &resp.Diagnostics)
+	j, err := f.mine(ctx, f.session.reads.behind(req.Private, f.kind, importID(state)), &resp.Diagnostics)
 	if err == nil {
 		j.claims = &f.session.claims
 		j.spare()

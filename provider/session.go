@@ -28,6 +28,7 @@ type session struct {
 	caller  memo[aws.Identity]
 	cluster memo[*cluster]
 	claims  claims
+	reads   refreshed
 	trusts  plannedTrusts
 }
 

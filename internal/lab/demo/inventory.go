@@ -16,17 +16,21 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
 )
 
-// takeInventory lists, as the deployer sees it through the API, everything in
-// the account that the product could leave behind.
-func (d *demo) takeInventory(ctx context.Context) ([]string, error) {
+// Inventory lists, as the deployer sees it through the API, everything in the account of a
+// laboratory that the product could leave behind.
+func Inventory(ctx context.Context, l *lab.Lab) ([]string, error) {
 	config := awssdk.Config{
-		Region: region, BaseEndpoint: awssdk.String(d.lab.Cloud.URL()),
-		Credentials: credentials.NewStaticCredentialsProvider(d.lab.Deployer.AccessKeyID, d.lab.Deployer.SecretAccessKey, ""),
+		Region: l.Region, BaseEndpoint: awssdk.String(l.Cloud.URL()),
+		Credentials: credentials.NewStaticCredentialsProvider(l.Deployer.AccessKeyID, l.Deployer.SecretAccessKey, ""),
 	}
 	var found []string
-	for _, list := range []func(context.Context, awssdk.Config) ([]string, error){listEC2, listIAM, listRest} {
+	rest := func(ctx context.Context, config awssdk.Config) ([]string, error) {
+		return listRest(ctx, config, l.ClusterName)
+	}
+	for _, list := range []func(context.Context, awssdk.Config) ([]string, error){listEC2, listIAM, rest} {
 		more, err := list(ctx, config)
 		if err != nil {
 			return nil, fmt.Errorf("inventory take: %w", err)
@@ -39,7 +43,7 @@ func (d *demo) takeInventory(ctx context.Context) ([]string, error) {
 
 // leftovers compares the account with what it held before the apply.
 func (d *demo) leftovers(ctx context.Context) ([]string, error) {
-	now, err := d.takeInventory(ctx)
+	now, err := Inventory(ctx, d.lab)
 	return slices.DeleteFunc(now, func(x string) bool { return slices.Contains(d.inventory, x) }), err
 }
 
@@ -114,7 +118,7 @@ func listIAM(ctx context.Context, config awssdk.Config) ([]string, error) {
 	return found, nil
 }
 
-func listRest(ctx context.Context, config awssdk.Config) ([]string, error) {
+func listRest(ctx context.Context, config awssdk.Config, cluster string) ([]string, error) {
 	var found []string
 	queues, err := sqs.NewFromConfig(config).ListQueues(ctx, &sqs.ListQueuesInput{})
 	if err != nil {
@@ -130,7 +134,7 @@ func listRest(ctx context.Context, config awssdk.Config) ([]string, error) {
 	for _, r := range rules.Rules {
 		found = append(found, "event rule "+*r.Name)
 	}
-	entries, err := eks.NewFromConfig(config).ListAccessEntries(ctx, &eks.ListAccessEntriesInput{ClusterName: awssdk.String(clusterName)})
+	entries, err := eks.NewFromConfig(config).ListAccessEntries(ctx, &eks.ListAccessEntriesInput{ClusterName: awssdk.String(cluster)})
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func watch(ctx context.Context, d *demo) (*timeline, error) {
 			t.ended[i.ID] = time.Now()
 		}
 	})
-	d.inventory, err = d.takeInventory(ctx)
+	d.inventory, err = Inventory(ctx, d.lab)
 	return t, err
 }
 

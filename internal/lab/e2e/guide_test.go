@@ -34,7 +34,7 @@ func fates() map[string]map[string]fate {
 		logs           = "TestControlPlane_RunsPodsAsAClusterDoes reads logs with kubectl; here the log is read from its file"
 		terraform      = "the daemon of this test is not installed by Terraform; acceptance tests of the provider destroy it, and the state is Terraform's own"
 	)
-	const tryIt = "TestAccTryIt"
+	const tryIt, yamlProgram = "TestAccTryIt", "TestPulumi_TheQuickStartInYAML"
 	const explains = "TestDaemon/Explain_TheGuidesBlocksReachTheLeader"
 	const manifests = "TestDrift_NodesFollowTheirClassAndTheirPool"
 	return map[string]map[string]fate{
@@ -63,6 +63,17 @@ func fates() map[string]map[string]fate {
 			"install from the mirror":   {by: tryIt},
 			"apply":                     {by: tryIt},
 			"destroy":                   {by: tryIt},
+		},
+		"pulumi": {
+			"build":              {because: "TestAccTryIt runs the same command"},
+			"install the bridge": {because: "the test has no network: it installs the plugin that tools/pulumi builds, from its file"},
+			"begin in YAML":      {by: yamlProgram},
+			"begin in Python":    {because: "what runs Python does not build from Go modules; TestPulumi_TheQuickStartInPython runs the program by Pulumi's Automation API"},
+			"configure":          {by: yamlProgram},
+			"up":                 {by: yamlProgram},
+			"nothing to do":      {by: yamlProgram},
+			"import":             {by: yamlProgram},
+			"destroy":            {by: yamlProgram},
 		},
 		"quickstart": {
 			"apply": {because: "TestAccQuickstart applies the example with Terraform or OpenTofu, and try_it has the same commands for a provider that is built"},
@@ -164,7 +175,7 @@ func TestGuides_EveryCommandIsRunOrItIsSaidWhyNot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files = append(files, "../../../provider/try_it_acc_test.go")
+	files = append(files, "../../../provider/try_it_acc_test.go", "../pulumi/pulumi_test.go")
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {

@@ -25,6 +25,11 @@ var requirements []byte
 // is made, with lines on w that say what is being done. Errors: ErrMissing, or
 // what pip said.
 func Python(ctx context.Context, w io.Writer) (string, error) {
+	return Environment(ctx, w, requirements)
+}
+
+// Environment does so for other requirements: each package with its hashes.
+func Environment(ctx context.Context, w io.Writer, requirements []byte) (string, error) {
 	system, version, err := systemPython(ctx)
 	if err != nil {
 		return "", err
@@ -39,7 +44,7 @@ func Python(ctx context.Context, w io.Writer) (string, error) {
 	if _, err := os.Stat(dir); err == nil {
 		return interpreter, nil
 	}
-	if err := makeEnvironment(ctx, w, system, dir); err != nil {
+	if err := makeEnvironment(ctx, w, system, dir, requirements); err != nil {
 		return "", fmt.Errorf("python environment make: %w", err)
 	}
 	return interpreter, nil
@@ -60,7 +65,7 @@ func systemPython(ctx context.Context) (path, version string, err error) {
 
 // makeEnvironment builds beside dir and renames, so that dir is whole or not
 // there, whoever else makes it at the same time.
-func makeEnvironment(ctx context.Context, w io.Writer, system, dir string) error {
+func makeEnvironment(ctx context.Context, w io.Writer, system, dir string, requirements []byte) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o750); err != nil {
 		return err
 	}
@@ -80,7 +85,7 @@ func makeEnvironment(ctx context.Context, w io.Writer, system, dir string) error
 	// Wheels only: a C compiler is not promised.
 	pip := exec.CommandContext(ctx, filepath.Join(temp, "bin", "python"), "-m", "pip", "install",
 		"--require-hashes", "--only-binary=:all:", "--no-deps", "--disable-pip-version-check", "--progress-bar=off", "-r", file)
-	if err := installing(w, pip); err != nil {
+	if err := installing(w, pip, bytes.Count(requirements, []byte("=="))); err != nil {
 		return err
 	}
 	if err := os.Rename(temp, dir); err != nil {
@@ -92,7 +97,7 @@ func makeEnvironment(ctx context.Context, w io.Writer, system, dir string) error
 }
 
 // installing runs pip and counts the packages that it fetches.
-func installing(w io.Writer, pip *exec.Cmd) error {
+func installing(w io.Writer, pip *exec.Cmd, all int) error {
 	var complaint bytes.Buffer
 	pip.Stderr = &complaint
 	out, err := pip.StdoutPipe()
@@ -102,7 +107,7 @@ func installing(w io.Writer, pip *exec.Cmd) error {
 	if err := pip.Start(); err != nil {
 		return err
 	}
-	all, n := bytes.Count(requirements, []byte("==")), 0
+	n := 0
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		switch name, fetched := strings.CutPrefix(lines.Text(), "Collecting "); {
 		case fetched:

@@ -36,6 +36,15 @@ const (
 // tools/peer pins is ever used.
 const KarpenterAWS Tool = "karpenter-aws"
 
+// Pulumi's command line, what runs its programs in YAML, and the plugin that bridges a Terraform
+// provider: they judge that the provider works with Pulumi. Only the versions that tools/pulumi
+// pins are ever used, as these three must match each other.
+const (
+	Pulumi       Tool = "pulumi"
+	PulumiYAML   Tool = "pulumi-language-yaml"
+	PulumiBridge Tool = "pulumi-resource-terraform-provider"
+)
+
 // Ko builds the daemon's container image.
 const Ko Tool = "ko"
 
@@ -126,6 +135,11 @@ func specs() map[Tool]spec {
 		KarpenterAWS: {
 			module: "peer", pkg: "github.com/aws/karpenter-provider-aws/cmd/controller", source: "github.com/aws/karpenter-provider-aws", file: "karpenter-aws",
 		},
+		Pulumi:     {module: "pulumi", pkg: "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi", source: "github.com/pulumi/pulumi/pkg/v3"},
+		PulumiYAML: {module: "pulumi", pkg: "github.com/pulumi/pulumi-yaml/cmd/pulumi-language-yaml", source: "github.com/pulumi/pulumi-yaml"},
+		PulumiBridge: {
+			module: "pulumi", pkg: "github.com/pulumi/pulumi-terraform-bridge/v3/dynamic", source: "github.com/pulumi/pulumi-terraform-bridge/v3", file: string(PulumiBridge),
+		},
 		Ko:            {module: "image", pkg: "github.com/google/ko", source: "github.com/google/ko"},
 		Goreleaser:    {module: "goreleaser", pkg: "github.com/goreleaser/goreleaser/v2", source: "github.com/goreleaser/goreleaser/v2"},
 		KrewValidator: {module: "goreleaser", pkg: "sigs.k8s.io/krew/cmd/validate-krew-manifest", source: "sigs.k8s.io/krew"},
@@ -173,6 +187,10 @@ func ldflags(module string, versions map[string]string) string {
 		return noDebugData + " -X github.com/opentofu/opentofu/version.dev=no"
 	case "peer":
 		return noDebugData + " -X sigs.k8s.io/karpenter/pkg/operator.Version=" + strings.TrimPrefix(versions["github.com/aws/karpenter-provider-aws"], "v")
+	case "pulumi":
+		return noDebugData +
+			" -X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version=" + versions["github.com/pulumi/pulumi/pkg/v3"] +
+			" -X github.com/pulumi/pulumi-terraform-bridge/v3/dynamic/version.version=" + versions["github.com/pulumi/pulumi-terraform-bridge/v3"]
 	case "image", "goreleaser":
 		return noDebugData
 	case "dev":
