@@ -122,3 +122,11 @@ func TestDaemon_UnknownValuesAreNotRefused(t *testing.T) {
 		}
 	}
 }
+
+// A budget without numbers is the one by default.
+func TestDaemon_ABudgetWithoutNumbersIsGood(t *testing.T) {
+	h := newHarness(t)
+	for _, budget := range []object{{}, {"enabled": true}, {"enabled": false}} {
+		wantNoError(t, h.validate("karpenter_daemon", with(daemonConfig(), object{"pod_disruption_budget": budget})))
+	}
+}

@@ -25,6 +25,7 @@ type interruptionQueueModel struct {
 	ARN         types.String `tfsdk:"arn"`
 	URL         types.String `tfsdk:"url"`
 	Retention   types.Int64  `tfsdk:"message_retention_seconds"`
+	Encrypted   types.Bool   `tfsdk:"encrypted"`
 	KMSKeyID    types.String `tfsdk:"kms_key_id"`
 	KMSReuse    types.Int64  `tfsdk:"kms_data_key_reuse_period_seconds"`
 	Further     types.List   `tfsdk:"additional_policy_statements"`
@@ -58,6 +59,9 @@ func (r *interruptionQueue) Schema(ctx context.Context, _ resource.SchemaRequest
 			"url":          computedString("URL of the queue."),
 			"message_retention_seconds": schema.Int64Attribute{
 				Computed: true, MarkdownDescription: "How long the queue keeps an event, in seconds: 300.",
+			},
+			"encrypted": schema.BoolAttribute{
+				Computed: true, MarkdownDescription: "Whether SQS encrypts the messages: always `true`, with `kms_key_id` or else with SQS's own key. If somebody switches the encryption off, the next apply switches it on.",
 			},
 			"kms_key_id":                        queueKeyAttribute(),
 			"kms_data_key_reuse_period_seconds": queueKeyReuseAttribute(),
@@ -95,6 +99,7 @@ func (r *interruptionQueue) ModifyPlan(ctx context.Context, req resource.ModifyP
 	}
 	region := r.planRegion(ctx, &resp.Diagnostics)
 	set("message_retention_seconds", types.Int64Value(awsspec.QueueRetentionSeconds))
+	set("encrypted", types.BoolValue(true))
 	if !plan.ClusterName.IsUnknown() {
 		set("rules", wantedRules(plan.ClusterName.ValueString()))
 	}

@@ -21,6 +21,7 @@ const (
 	ruleDisabled = "disabled"
 	ruleNoTarget = "does not send to the queue"
 	ruleUnmarked = "imported, not marked yet"
+	ruleRetold   = "has another description"
 )
 
 func (m interruptionQueueModel) queue(policy string) aws.Queue {
@@ -97,7 +98,7 @@ func (r *interruptionQueue) read(ctx context.Context, j job[*aws.Clients], state
 // create makes the queue and the rules, and notes them in own.
 func (m *interruptionQueueModel) create(ctx context.Context, client *aws.Clients, own made) error {
 	m.Policy, m.Rules = types.StringNull(), mapValue(nil)
-	m.Retention = types.Int64Value(awsspec.QueueRetentionSeconds)
+	m.Retention, m.Encrypted = types.Int64Value(awsspec.QueueRetentionSeconds), types.BoolValue(true)
 	if err := m.createQueue(ctx, client, own); err != nil {
 		return err
 	}
@@ -201,7 +202,7 @@ func (m *interruptionQueueModel) remove(ctx context.Context, client *aws.Clients
 func (m *interruptionQueueModel) refresh(ctx context.Context, client *aws.Clients, found aws.Queue, own made, recorded bool) error {
 	m.ARN, m.URL = stringOrNull(found.ARN), stringOrNull(found.URL)
 	if found.ARN != "" {
-		m.Retention = types.Int64Value(int64(found.MessageRetention / time.Second))
+		m.Retention, m.Encrypted = types.Int64Value(int64(found.MessageRetention/time.Second)), types.BoolValue(!found.Unencrypted)
 		m.foundKey(found)
 		m.foundPolicy(found.Policy, awsspec.Partition(client.Region()))
 	}
@@ -228,6 +229,8 @@ func (m *interruptionQueueModel) refresh(ctx context.Context, client *aws.Client
 			rules[want.Name] = ruleDisabled
 		case !sends:
 			rules[want.Name] = ruleNoTarget
+		case rule.Description != want.Description:
+			rules[want.Name] = ruleRetold
 		case aws.SameJSON(rule.Pattern, want.Pattern):
 			rules[want.Name] = want.Pattern
 		default:

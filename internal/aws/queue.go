@@ -22,6 +22,7 @@ type Queue struct {
 	Created           time.Time // read only
 	Policy            string    // JSON; empty: none
 	MessageRetention  time.Duration
+	Unencrypted       bool          // read only: messages are encrypted neither with SQS's own key nor with KMSKeyID
 	VisibilityTimeout time.Duration // 0 in a create is SQS's default, 30 s
 	KMSKeyID          string        // id, alias or ARN; empty: encrypted with SQS's own keys
 	KMSReuse          time.Duration // how long SQS uses one data key of KMSKeyID; 0 in a create or an update is SQS's default, 5 minutes
@@ -151,6 +152,7 @@ func (c *Clients) queueAt(ctx context.Context, name, url string) (Queue, error) 
 		KMSKeyID:          attribute(sqstypes.QueueAttributeNameKmsMasterKeyId),
 		KMSReuse:          duration(sqstypes.QueueAttributeNameKmsDataKeyReusePeriodSeconds),
 		MessageRetention:  duration(sqstypes.QueueAttributeNameMessageRetentionPeriod),
+		Unencrypted:       attribute(sqstypes.QueueAttributeNameKmsMasterKeyId) == "" && attribute(sqstypes.QueueAttributeNameSqsManagedSseEnabled) == "false",
 		VisibilityTimeout: duration(sqstypes.QueueAttributeNameVisibilityTimeout),
 		Tags:              withoutReserved(tags.Tags),
 	}, nil

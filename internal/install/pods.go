@@ -1,6 +1,7 @@
 package install
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -232,7 +233,7 @@ func (b Budget) Check(replicas int32) error {
 	case b.MaxUnavailable != "" && b.MinAvailable != "":
 		return fmt.Errorf("both the most that may be unavailable (%s) and the least that must be available (%s) are given: keep one", b.MaxUnavailable, b.MinAvailable)
 	}
-	value := intstr.Parse(b.MaxUnavailable + b.MinAvailable)
+	value := intstr.Parse(cmp.Or(b.MaxUnavailable+b.MinAvailable, DefaultMaxUnavailable))
 	if _, percent := strings.CutSuffix(value.StrVal, "%"); value.Type == intstr.String && !percent {
 		return badNumber(value.StrVal)
 	}

@@ -1,15 +1,17 @@
 package awssim
 
 import (
+	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
 )
 
 // Inventory is what the account holds and a user can make beside instances and what
 // belongs to them: roles, policies and instance profiles of IAM, queues, rules of
-// EventBridge, access entries of EKS, and the tags of everything in EC2. The keys are
-// kind and name, such as "iam role/nodes" and "ec2 subnet-1/owner".
+// EventBridge, access entries and Pod Identity associations of EKS, and the tags of everything
+// in EC2. The keys are kind and name, such as "iam role/nodes" and "ec2 subnet-1/owner".
 func (c *Cloud) Inventory() map[string]wire.Thing {
 	all := map[string]wire.Thing{}
 	for _, of := range []map[string]wire.Thing{c.IAM.Inventory(), c.SQS.Inventory(), c.Events.Inventory(), c.EKS.Inventory(), c.EC2.Inventory()} {
@@ -27,4 +29,39 @@ func (c *Cloud) Snapshot() (restore func()) {
 			one()
 		}
 	}
+}
+
+// changeable is a service whose things somebody changes behind everybody's back.
+type changeable interface {
+	Overwrite(key, content string) error
+	Remove(key string) error
+}
+
+func (c *Cloud) holder(key string) (changeable, error) {
+	service, _, _ := strings.Cut(key, " ")
+	all := map[string]changeable{"iam": c.IAM, "sqs": c.SQS, "events": c.Events, "eks": c.EKS, "ec2": c.EC2}
+	if of := all[service]; of != nil {
+		return of, nil
+	}
+	return nil, fmt.Errorf("%s: no service of the inventory", key)
+}
+
+// Overwrite gives a thing of the inventory other content at once, without a call that somebody would
+// have to be allowed.
+func (c *Cloud) Overwrite(key, content string) error {
+	of, err := c.holder(key)
+	if err != nil {
+		return err
+	}
+	return of.Overwrite(key, content)
+}
+
+// Remove removes a thing of the inventory in this way, with what the service would ask to be
+// removed first.
+func (c *Cloud) Remove(key string) error {
+	of, err := c.holder(key)
+	if err != nil {
+		return err
+	}
+	return of.Remove(key)
 }

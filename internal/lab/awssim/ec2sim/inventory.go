@@ -1,7 +1,9 @@
 package ec2sim
 
 import (
+	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
 )
@@ -36,4 +38,29 @@ func (s *Service) Snapshot() (restore func()) {
 			}
 		}
 	}
+}
+
+// Overwrite gives a tag of the inventory another value, whoever may do that.
+func (s *Service) Overwrite(key, value string) error {
+	return s.withTag(key, func(of *resource, tag string) { of.tags[tag] = value })
+}
+
+// Remove removes a tag of the inventory.
+func (s *Service) Remove(key string) error {
+	return s.withTag(key, func(of *resource, tag string) { delete(of.tags, tag) })
+}
+
+func (s *Service) withTag(key string, do func(of *resource, tag string)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id, tag, _ := strings.Cut(strings.TrimPrefix(key, "ec2 "), "/")
+	of := s.resources[id]
+	if of == nil {
+		return fmt.Errorf("%s: not found", key)
+	}
+	if _, there := of.tags[tag]; !there {
+		return fmt.Errorf("%s: not found", key)
+	}
+	do(of, tag)
+	return nil
 }

@@ -1,7 +1,6 @@
 package iamsim
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 
@@ -14,39 +13,68 @@ func (s *Service) Inventory() map[string]wire.Thing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := map[string]wire.Thing{}
-	add := func(key, id string, content map[string]any) {
-		text, err := json.Marshal(content)
-		if err != nil {
-			text = []byte(err.Error()) // cannot happen: strings, maps and lists of strings
-		}
-		all[key] = wire.Thing{Identity: id, Content: string(text)}
-	}
+	add := func(key, id string, content any) { all[key] = wire.Thing{Identity: id, Content: wire.Text(content)} }
 	for name, r := range s.roles {
-		inline := map[string]string{}
-		for policy, document := range r.inline {
-			inline[policy] = document.text
-		}
-		add("iam role/"+name, r.id, map[string]any{
-			"path": r.path, "description": r.description, "trust": r.trustText, "session": r.maxSession, "tags": r.tags,
-			"inline": inline, "attached": r.attached, "boundary": r.boundary,
-		})
+		add(roleKey+name, r.id, r.content())
 	}
 	for arn, p := range s.policies {
-		if p.aws {
-			continue
+		if !p.aws {
+			add(policyKey+arn, p.id, p.content())
 		}
-		document := ""
-		for _, v := range p.versions {
-			if v.id == p.defaultVersion {
-				document = v.text
-			}
-		}
-		add("iam policy/"+arn, p.id, map[string]any{"description": p.description, "document": document, "tags": p.tags})
 	}
 	for name, p := range s.profiles {
-		add("iam profile/"+name, p.id, map[string]any{"path": p.path, "role": p.role, "tags": p.tags})
+		add(profileKey+name, p.id, profileContent{p.path, p.role, wire.Given(p.tags)})
 	}
 	return all
+}
+
+// What the keys of the inventory begin with.
+const (
+	roleKey    = "iam role/"
+	policyKey  = "iam policy/"
+	profileKey = "iam profile/"
+)
+
+type roleContent struct {
+	Attached    []string          `json:"attached"`
+	Boundary    string            `json:"boundary"`
+	Description string            `json:"description"`
+	Inline      map[string]string `json:"inline"`
+	Path        string            `json:"path"`
+	Session     int               `json:"session"`
+	Tags        map[string]string `json:"tags"`
+	Trust       string            `json:"trust"`
+}
+
+func (r *role) content() roleContent {
+	inline := map[string]string{}
+	for policy, document := range r.inline {
+		inline[policy] = document.text
+	}
+	return roleContent{append([]string{}, r.attached...), r.boundary, r.description, inline, r.path, r.maxSession, wire.Given(r.tags), r.trustText}
+}
+
+type policyContent struct {
+	Description string            `json:"description"`
+	Document    string            `json:"document"`
+	Tags        map[string]string `json:"tags"`
+}
+
+// content is that of the default version.
+func (m *managed) content() policyContent {
+	out := policyContent{Description: m.description, Tags: wire.Given(m.tags)}
+	for _, v := range m.versions {
+		if v.id == m.defaultVersion {
+			out.Document = v.text
+		}
+	}
+	return out
+}
+
+type profileContent struct {
+	Path string            `json:"path"`
+	Role string            `json:"role"`
+	Tags map[string]string `json:"tags"`
 }
 
 // Snapshot returns a function that makes roles, policies and instance profiles as they

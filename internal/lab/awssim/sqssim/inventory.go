@@ -2,7 +2,9 @@ package sqssim
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
@@ -14,11 +16,7 @@ func (s *Service) Inventory() map[string]wire.Thing {
 	defer s.mu.Unlock()
 	all := map[string]wire.Thing{}
 	for name, q := range s.queues {
-		text, err := json.Marshal(map[string]any{"attributes": q.attributes, "tags": q.tags})
-		if err != nil {
-			text = []byte(err.Error()) // cannot happen: maps of strings
-		}
-		all["sqs queue/"+name] = wire.Thing{Identity: q.created.Format(time.RFC3339Nano), Content: string(text)}
+		all[queueKey+name] = wire.Thing{Identity: q.created.Format(time.RFC3339Nano), Content: wire.Text(content{wire.Given(q.attributes), wire.Given(q.tags)})}
 	}
 	return all
 }
@@ -44,4 +42,55 @@ func copyOf(queues map[string]*queue) map[string]*queue {
 		out[name] = &c
 	}
 	return out
+}
+
+// queueKey is what the keys of the inventory begin with.
+const queueKey = "sqs queue/"
+
+type content struct {
+	Attributes map[string]string `json:"attributes"`
+	Tags       map[string]string `json:"tags"`
+}
+
+// Overwrite gives a queue of the inventory other content, whoever may do that. Content that is not
+// as the service would have it is an error.
+func (s *Service) Overwrite(key, text string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q := s.queues[strings.TrimPrefix(key, queueKey)]
+	if q == nil {
+		return fmt.Errorf("%s: not found", key)
+	}
+	var in content
+	if err := json.Unmarshal([]byte(text), &in); err != nil {
+		return err
+	}
+	if err := checkAttributes(in.Attributes); err != nil {
+		return err
+	}
+	for name := range q.attributes {
+		_, stays := in.Attributes[name]
+		if !stays && name != "Policy" && name != "KmsMasterKeyId" {
+			return fmt.Errorf("%s: a queue always has %s", key, name)
+		}
+	}
+	if in.Attributes["KmsMasterKeyId"] != "" && in.Attributes["SqsManagedSseEnabled"] == "true" {
+		return fmt.Errorf("%s: a queue has one encryption", key)
+	}
+	q.attributes, q.tags = in.Attributes, in.Tags
+	return nil
+}
+
+// Remove removes a queue of the inventory.
+func (s *Service) Remove(key string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q := s.queues[strings.TrimPrefix(key, queueKey)]
+	if q == nil {
+		return fmt.Errorf("%s: not found", key)
+	}
+	delete(s.queues, q.name)
+	q.deleted = true
+	q.wake()
+	return nil
 }
