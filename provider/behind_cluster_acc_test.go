@@ -1,4 +1,4 @@
-//go:build lab
+//go:build lab && whole
 
 package provider_test
 

@@ -320,6 +320,9 @@ func (b *behind) meddle(m meddling) error {
 func (b *behind) play(t *testing.T, m meddling) {
 	t.Helper()
 	if err := b.meddle(m); err != nil {
+		if len(m.contents) == 0 {
+			t.Fatal(err)
+		}
 		t.Logf("nobody can make the change: %v", err)
 		return
 	}
@@ -355,6 +358,7 @@ func (b *behind) play(t *testing.T, m meddling) {
 		}
 		return
 	case theirs && !changed:
+		b.goOn()
 		return
 	case !changed:
 		t.Fatal("the plan does not show it")
@@ -362,6 +366,7 @@ func (b *behind) play(t *testing.T, m meddling) {
 	wantNoError(t, b.i.apply(b.config))
 	b.i.settled(b.config)
 	if theirs {
+		b.goOn()
 		return
 	}
 	if e != nil && e.end == taken {
@@ -382,8 +387,14 @@ func (b *behind) mended(t *testing.T, m meddling) {
 			t.Errorf("%s was made anew", key)
 		}
 	}
+	b.goOn()
+}
+
+// goOn takes what is there now for what the next change is compared with, in a world that does
+// not go back.
+func (b *behind) goOn() {
 	if b.world.snapshot == nil {
-		b.target = now
+		b.target = b.world.look()
 	}
 }
 

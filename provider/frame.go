@@ -135,7 +135,9 @@ func (f *frame[M, C]) Create(ctx context.Context, req resource.CreateRequest, re
 	if err == nil {
 		err = f.session.claims.claim(j.own)
 	}
-	f.session.reads.forget(f.kind, importID(plan))
+	if len(j.own) > 0 {
+		f.session.reads.forget(f.kind, importID(plan))
+	}
 	out := outcome{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}
 	if err != nil {
 		f.fail(&resp.Diagnostics, verbCreate, plan, err)
@@ -191,7 +193,9 @@ func (f *frame[M, C]) Read(ctx context.Context, req resource.ReadRequest, resp *
 		f.forget(ctx, resp, state)
 	default:
 		f.keep(ctx, outcome{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}, own, state)
-		f.session.reads.remember(f.kind, importID(state), own)
+		if recorded {
+			f.session.reads.remember(f.kind, importID(state), whole(ctx, resp.State), own)
+		}
 	}
 }
 
@@ -204,7 +208,6 @@ func (f *frame[M, C]) Update(ctx context.Context, req resource.UpdateRequest, re
 	}
 	ctx, cancel := bounded(ctx, &resp.Diagnostics, plan.limits().Update, f.time.update)
 	defer cancel()
-	f.session.reads.forget(f.kind, importID(prior))
 	j, err := f.mine(ctx, req.Private, &resp.Diagnostics)
 	if err == nil {
 		err = f.life.update(ctx, j, &plan, prior)
@@ -225,7 +228,7 @@ func (f *frame[M, C]) Delete(ctx context.Context, req resource.DeleteRequest, re
 	}
 	ctx, cancel := bounded(ctx, &resp.Diagnostics, state.limits().Delete, f.time.delete)
 	defer cancel()
-	j, err := f.mine(ctx, f.session.reads.behind(req.Private, f.kind, importID(state)), &resp.Diagnostics)
+	j, err := f.mine(ctx, f.session.reads.behind(req.Private, f.kind, importID(state), whole(ctx, req.State)), &resp.Diagnostics)
 	if err == nil {
 		j.claims = &f.session.claims
 		j.spare()

@@ -4,42 +4,73 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"slices"
 	"sync"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 )
 
-// refreshed has the records of what this run has read, by kind and import id. Terraform hands
-// the private state of a refresh to the deletion that follows. Pulumi's Terraform bridge hands
-// it to everything but deletions: those take the record that the refresh of the same run has
-// proven. Without a refresh they have none, and delete nothing.
+// refreshed has the records of what this run has read and proven. Terraform hands the private
+// state of a refresh to the deletion that follows. Pulumi's Terraform bridge hands it to
+// everything but deletions: those take the record that the refresh of the same run has proven
+// of the same state. Without a refresh they have none, and delete nothing.
 type refreshed struct {
 	mu      sync.Mutex
-	records map[string]made
+	records map[string][]reading // by kind and import id, which resources may share
 }
 
-// remember notes what a read has written to the private state.
-func (r *refreshed) remember(kind, id string, own made) {
+// reading is a state that a read has written, with its record.
+type reading struct {
+	state attr.Value
+	own   made
+}
+
+// remember notes what a read has written to the state and to the private state, which had a
+// record before: without one, the object may be somebody else's.
+func (r *refreshed) remember(kind, id string, state attr.Value, own made) {
+	if state == nil {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.records == nil {
-		r.records = map[string]made{}
+		r.records = map[string][]reading{}
 	}
-	r.records[kind+" "+id] = maps.Clone(own)
+	key := kind + " " + id
+	others := slices.DeleteFunc(r.records[key], func(x reading) bool { return x.state.Equal(state) })
+	r.records[key] = append(others, reading{state, maps.Clone(own)})
 }
 
-// forget drops the record, as another resource of this run may have the object from now on.
+// forget drops the records, as a resource that was created in this run has the object from now on.
 func (r *refreshed) forget(kind, id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.records, kind+" "+id)
 }
 
-// behind gives the private state, with the record of the refresh if it has none of its own.
-func (r *refreshed) behind(private privateReader, kind, id string) privateReader {
+// behind gives the private state, with the record of the refresh of the same state if it has
+// none of its own.
+func (r *refreshed) behind(private privateReader, kind, id string, state attr.Value) privateReader {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return withRecord{private, maps.Clone(r.records[kind+" "+id])}
+	for _, x := range r.records[kind+" "+id] {
+		if state != nil && x.state.Equal(state) {
+			return withRecord{private, maps.Clone(x.own)}
+		}
+	}
+	return private
+}
+
+// whole is the state as one value, to compare: sets of other orders are equal. It is nil if the
+// state cannot be read.
+func whole(ctx context.Context, s tfsdk.State) attr.Value {
+	value, err := s.Schema.Type().ValueFromTerraform(ctx, s.Raw)
+	if err != nil {
+		return nil
+	}
+	return value
 }
 
 // withRecord is a private state with a record in reserve.

@@ -16,7 +16,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 )
 
-// The value, in the attribute rules, of a rule that exists but does not work.
+// The value, in the attribute rules, of a rule that exists but does not work, or is not as declared.
 const (
 	ruleDisabled = "disabled"
 	ruleNoTarget = "does not send to the queue"

@@ -2,6 +2,7 @@ package provider_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,6 +58,20 @@ func TestInterruptionQueue_LifeWithDriftAndImport(t *testing.T) {
 			meddled.Policy = ""
 			_, err := cloud.clients.UpdateQueue(t.Context(), found, meddled)
 			return err
+		}},
+		"rule described otherwise": {"rules", func() error {
+			meddled := rule(3)
+			meddled.Description = "somebody's own words"
+			_, err := cloud.clients.UpdateRule(t.Context(), rule(3), meddled)
+			return err
+		}},
+		"encryption switched off": {"encrypted", func() error {
+			for key, thing := range cloud.Inventory() {
+				if off := strings.Replace(thing.Content, `"SqsManagedSseEnabled":"true"`, `"SqsManagedSseEnabled":"false"`, 1); off != thing.Content {
+					return cloud.Overwrite(key, off)
+				}
+			}
+			return errors.New("no queue is encrypted")
 		}},
 		"retention changed": {"message_retention_seconds", func() error {
 			meddled := found

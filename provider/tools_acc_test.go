@@ -1,4 +1,4 @@
-//go:build lab
+//go:build lab && whole
 
 package provider_test
 
@@ -39,7 +39,7 @@ func TestAccBehind_TheToolsSeeWhatTheWalkSees(t *testing.T) {
 				b := behind{kind: s.kind, world: w, exceptions: exceptionsInAWS(), used: map[int]bool{}}
 				before, config := w.raw(), s.cloud.hcl("%s", s.block(t, s.base))
 				run(t, func() error { return nil }, resource.TestStep{Config: config}, resource.TestStep{
-					PreConfig:        meddle(t, func() error { return b.meddle(b.drawn(t, before)) }),
+					PreConfig:        meddle(t, func() error { return b.meddleOnce(t, before) }),
 					Config:           config,
 					ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectNonEmptyPlan()}},
 				})
@@ -48,14 +48,27 @@ func TestAccBehind_TheToolsSeeWhatTheWalkSees(t *testing.T) {
 	}
 }
 
-// drawn is a change that an apply mends.
-func (b *behind) drawn(t *testing.T, before map[string]wire.Thing) meddling {
+// meddleOnce makes a change that an apply mends: the one that is drawn, or the first after it that
+// somebody can make.
+func (b *behind) meddleOnce(t *testing.T, before map[string]wire.Thing) (err error) {
 	t.Helper()
 	all := slices.Concat(b.all(t, before)...)
 	all = slices.DeleteFunc(all, func(m meddling) bool { return b.exception(m) != nil })
-	m := share.Of(t.Name(), len(all), all)[0]
-	t.Log(m.name())
-	return m
+	drawn := share.Of(t.Name(), len(all), numbers(len(all)))[0]
+	for _, m := range slices.Concat(all[drawn:], all[:drawn]) {
+		if err = b.meddle(m); err == nil {
+			t.Log(m.name())
+			return nil
+		}
+	}
+	return err
+}
+
+func numbers(n int) (out []int) {
+	for i := range n {
+		out = append(out, i)
+	}
+	return out
 }
 
 // declaredWorkspace is a workspace whose configuration is JSON.

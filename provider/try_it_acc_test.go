@@ -209,7 +209,7 @@ func (s *shell) must(t *testing.T, commands string) {
 }
 
 func (s *shell) run(ctx context.Context, commands string) (said string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute) // where nothing is compiled yet
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Minute) // where nothing is compiled yet, and other tests run
 	defer cancel()
 	script := fmt.Sprintf("set -eu -o pipefail\n. '%s'\n%s\n{ export -p; echo \"cd '$PWD'\"; } > '%[1]s'\n", s.state, commands)
 	cmd := exec.CommandContext(ctx, "bash", "-c", script)

@@ -211,7 +211,7 @@ func (c *Clients) asWanted(ctx context.Context, want Queue) (Queue, error) {
 
 // sameKey tells whether two queues are encrypted alike.
 func (q Queue) sameKey(other Queue) bool {
-	return q.KMSKeyID == other.KMSKeyID && (q.KMSKeyID == "" || cmp.Or(q.KMSReuse, DefaultKMSReuse) == cmp.Or(other.KMSReuse, DefaultKMSReuse))
+	return q.Unencrypted == other.Unencrypted && q.KMSKeyID == other.KMSKeyID && (q.KMSKeyID == "" || cmp.Or(q.KMSReuse, DefaultKMSReuse) == cmp.Or(other.KMSReuse, DefaultKMSReuse))
 }
 
 // DeleteQueue deletes the queue. It is no error if the queue is gone, or if another queue

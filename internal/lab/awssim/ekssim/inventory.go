@@ -79,12 +79,14 @@ func (e *entry) overwrite(content string) error {
 	if err := json.Unmarshal([]byte(content), &in); err != nil {
 		return err
 	}
-	e.groups, e.tags, e.kind, e.username = in.Groups, in.Tags, in.Type, in.Username
-	maps.DeleteFunc(e.policies, func(arn string, _ *association) bool { return !slices.Contains(in.Policies, arn) })
 	for _, arn := range in.Policies {
 		if !slices.Contains(policyNames(), strings.TrimPrefix(arn, policyPrefix)) {
 			return fmt.Errorf("%s: no such access policy", arn)
 		}
+	}
+	e.groups, e.tags, e.kind, e.username = in.Groups, in.Tags, in.Type, in.Username
+	maps.DeleteFunc(e.policies, func(arn string, _ *association) bool { return !slices.Contains(in.Policies, arn) })
+	for _, arn := range in.Policies {
 		if e.policies[arn] == nil {
 			e.policies[arn] = &association{AccessPolicy: AccessPolicy{ARN: arn}, associated: e.modified, modified: e.modified}
 		}
