@@ -18,8 +18,8 @@
 // lists itself stays as it is. Prices are found as for other types.
 //
 // FOLDER is the source of a release of karpenter-provider-aws, whose tables of prices and
-// bandwidths are read. `go mod download -json github.com/aws/karpenter-provider-aws@latest`,
-// with a Go that is as new as Karpenter's, prints it as Dir.
+// bandwidths are read: that of the peer. `go mod download -json
+// github.com/aws/karpenter-provider-aws`, run in tools/peer, prints it as Dir.
 //
 // With -renew it asks nobody: it writes anew what comes from tables in the facts that are
 // there, and prices.tsv, the on-demand prices of regions that nobody has asked EC2 about.

@@ -18,13 +18,16 @@ import (
 var (
 	tableDate      = regexp.MustCompile(`// generated at ([0-9]{4}-[0-9]{2}-[0-9]{2})T`)
 	tableRegion    = regexp.MustCompile(`^\t"([a-z0-9-]+)": \{$`)
-	tablePrice     = regexp.MustCompile(`"([a-z0-9-]+\.[a-z0-9-]+)": ([0-9.]+)`)
+	tablePrice     = regexp.MustCompile(`"([a-z0-9-]+\.[a-z0-9-]+)": +([0-9.]+), ?`)
 	tableBandwidth = regexp.MustCompile(`(?m)^\t\t"([a-z0-9-]+\.[a-z0-9-]+)": +([0-9]+),$`)
-	moduleVersion  = regexp.MustCompile(`@(v[0-9][^/]*)$`)
+	moduleVersion  = regexp.MustCompile(`/karpenter-provider-aws@(v[0-9][^/]*)$`)
 )
 
+// tableBegin ends the line before the first region.
+const tableBegin = "map[string]map[ec2types.InstanceType]float64{"
+
 var (
-	errKarpenter = errors.New("-karpenter names no folder of a release of karpenter-provider-aws in the module cache; with the newest Go, `go mod download -json github.com/aws/karpenter-provider-aws@latest` prints it as Dir")
+	errKarpenter = errors.New("-karpenter names no folder of a release of karpenter-provider-aws in the module cache; `go mod download -json github.com/aws/karpenter-provider-aws`, run in tools/peer, prints it as Dir")
 	errTable     = errors.New("not a table that Karpenter has written")
 )
 
@@ -50,7 +53,9 @@ func (k karpenter) read(path ...string) (string, error) {
 	return string(text), nil
 }
 
-// prices reads a table of on-demand prices by region and type, and the day that it is of.
+// prices reads a table of on-demand prices by region and type, and the day that it is of. A line
+// that is not as Karpenter's program writes it is an error: what is passed over would be missed
+// by nobody.
 func (k karpenter) prices(file string) (date string, byRegion map[string]map[string]quantity.Money, err error) {
 	text, err := k.read("pricing", file)
 	if err != nil {
@@ -62,22 +67,51 @@ func (k karpenter) prices(file string) (date string, byRegion map[string]map[str
 	}
 	byRegion = map[string]map[string]quantity.Money{}
 	var into map[string]quantity.Money
-	for line := range strings.SplitSeq(text, "\n") {
-		if region := tableRegion.FindStringSubmatch(line); region != nil {
+	_, table, _ := strings.Cut(text, tableBegin)
+	for line := range strings.SplitSeq(table, "\n") {
+		region, words := tableRegion.FindStringSubmatch(line), strings.TrimSpace(line)
+		switch {
+		case words == "" || words == "}" || strings.HasPrefix(words, "//"):
+		case words == "},":
+			into = nil
+		case len(region) > 0 && byRegion[region[1]] == nil:
 			into = map[string]quantity.Money{}
 			byRegion[region[1]] = into
-		}
-		for _, entry := range tablePrice.FindAllStringSubmatch(line, -1) {
-			price, err := quantity.ParseMoney(entry[2])
-			if err != nil || into == nil {
-				return "", nil, fmt.Errorf("%s: %s: %w: %w", file, entry[1], errTable, err)
-			}
-			if price > 0 {
-				into[entry[1]] = price
+		default:
+			if err := addPrices(into, words); err != nil {
+				return "", nil, fmt.Errorf("%s: %w", file, err)
 			}
 		}
 	}
+	for region, prices := range byRegion {
+		if len(prices) == 0 {
+			return "", nil, fmt.Errorf("%s: %w: %s has no prices", file, errTable, region)
+		}
+	}
+	if len(byRegion) == 0 {
+		return "", nil, fmt.Errorf("%s: %w: it has no regions", file, errTable)
+	}
 	return day[1], byRegion, nil
+}
+
+// addPrices reads a line of a region, such as "c5.large": 0.085000, "c5.xlarge": 0.170000, and so on.
+func addPrices(into map[string]quantity.Money, line string) error {
+	if rest := strings.TrimSpace(tablePrice.ReplaceAllString(line, "")); rest != "" || into == nil {
+		return fmt.Errorf("%q: %w: want prices of a region", line, errTable)
+	}
+	for _, entry := range tablePrice.FindAllStringSubmatch(line, -1) {
+		price, err := quantity.ParseMoney(entry[2])
+		_, twice := into[entry[1]]
+		switch {
+		case err != nil:
+			return fmt.Errorf("%s: %w: %w", entry[1], errTable, err)
+		case twice:
+			return fmt.Errorf("%s: %w: it has two prices", entry[1], errTable)
+		case price > 0:
+			into[entry[1]] = price
+		}
+	}
+	return nil
 }
 
 // bandwidth reads the table of EC2's documentation: megabits a second by type.
@@ -93,8 +127,8 @@ func (k karpenter) bandwidth() (map[string]int, error) {
 			return nil, fmt.Errorf("%s: %s: %w: %w", file, entry[1], errTable, err)
 		}
 	}
-	if len(mbps) == 0 {
-		return nil, fmt.Errorf("%s: %w: it has no types", file, errTable)
+	if lines := strings.Count(text, "\n\t\t\""); len(mbps) == 0 || len(mbps) != lines {
+		return nil, fmt.Errorf("%s: %w: it has %d types in %d lines", file, errTable, len(mbps), lines)
 	}
 	return mbps, nil
 }

@@ -194,17 +194,17 @@ func TestRefresh_OlderFamiliesComeFromAnEarlierRecordingAndChangeNothingElse(t *
 }
 
 func TestParse_OlderFamiliesNeedASource(t *testing.T) {
-	if _, err := parse([]string{"-karpenter", "/k@v1.2.3", "-older-endpoint", "http://x", "-older-families", "p3"}); !errors.Is(err, errOlder) {
+	if _, err := parse([]string{"-karpenter", "/karpenter-provider-aws@v1.2.3", "-older-endpoint", "http://x", "-older-families", "p3"}); !errors.Is(err, errOlder) {
 		t.Errorf("err = %v", err)
 	}
-	o, err := parse([]string{"-karpenter", "/k@v1.2.3", "-older-endpoint", "http://x", "-older-families", "p3,g3", "-older-source", "s", "-older-date", "2025-01-02"})
+	o, err := parse([]string{"-karpenter", "/karpenter-provider-aws@v1.2.3", "-older-endpoint", "http://x", "-older-families", "p3,g3", "-older-source", "s", "-older-date", "2025-01-02"})
 	if err != nil || !o.older.has("p3.2xlarge") || o.older.has("p3dn.24xlarge") {
 		t.Errorf("%+v, %v", o.older, err)
 	}
 }
 
 func TestParse_RefusesAnUnknownPriceSource(t *testing.T) {
-	if _, err := parse([]string{"-karpenter", "/k@v1.2.3", "-prices", "guess"}); err == nil || !strings.Contains(err.Error(), "api or tables") {
+	if _, err := parse([]string{"-karpenter", "/karpenter-provider-aws@v1.2.3", "-prices", "guess"}); err == nil || !strings.Contains(err.Error(), "api or tables") {
 		t.Errorf("err = %v", err)
 	}
 }

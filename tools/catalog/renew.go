@@ -12,9 +12,13 @@ import (
 )
 
 // renew writes the facts anew that come from tables, with those of now. What EC2 and the
-// Pricing service have said stays as it is.
+// Pricing service have said stays as it is. All tables are read before anything is written.
 func renew(o options) error {
 	t, err := loadTables(o.karpenter)
+	if err != nil {
+		return err
+	}
+	others, err := o.karpenter.elsewhere()
 	if err != nil {
 		return err
 	}
@@ -31,7 +35,7 @@ func renew(o options) error {
 			return err
 		}
 	}
-	return writeElsewhere(o.karpenter, o.out)
+	return writeElsewhere(others, o.out)
 }
 
 // regionOf is the region of a file of facts.
@@ -115,11 +119,7 @@ func (k karpenter) elsewhere() (facts.Prices, error) {
 	return p, nil
 }
 
-func writeElsewhere(k karpenter, out string) error {
-	p, err := k.elsewhere()
-	if err != nil {
-		return err
-	}
+func writeElsewhere(p facts.Prices, out string) error {
 	if err := os.WriteFile(filepath.Join(out, "prices.tsv"), facts.EncodePrices(p), 0o644); err != nil { //nolint:gosec // source files are for all to read
 		return fmt.Errorf("facts write: %w", err)
 	}

@@ -85,6 +85,9 @@ func publishedTables(k karpenter) (tables, error) {
 	if err != nil {
 		return t, err
 	}
+	if len(published[homeRegion]) == 0 {
+		return t, fmt.Errorf("%w: no prices of %s", errTable, homeRegion)
+	}
 	t.homeDate = date
 	for name, price := range published[homeRegion] {
 		t.home[name] = float64(price) / quantity.NanoDollars

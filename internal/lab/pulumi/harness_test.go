@@ -95,8 +95,8 @@ func (l *pulumiLab) nothingNew(t *testing.T, before []string) {
 	if diff := cmp.Diff(before, l.inventory(t)); diff != "" {
 		t.Errorf("the destroy has left or taken something: %s", diff)
 	}
-	if pools, err := l.pools.List(t.Context(), metav1.ListOptions{}); err == nil {
-		t.Errorf("the definition of node pools is left, and %d pools", len(pools.Items))
+	if _, err := l.pools.List(t.Context(), metav1.ListOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the definition of node pools is left: %v", err)
 	}
 	if _, err := l.Admin.AppsV1().Deployments("karpenter").Get(t.Context(), "karpenterd", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the daemon's Deployment is left: %v", err)
@@ -106,6 +106,7 @@ func (l *pulumiLab) nothingNew(t *testing.T, before []string) {
 // shell is where a user of the guide types: variables and the folder last from block to block.
 type shell struct {
 	home, provider string
+	image          string // the file with the digest of the image
 	env            []string
 	blocks         map[string]string
 	ran            map[string]bool
@@ -128,6 +129,10 @@ func newShell(t *testing.T, l *pulumiLab) *shell {
 		}
 	}
 	if err := os.WriteFile(filepath.Join(s.home, "state"), []byte("cd '"+root+"'\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.image = filepath.Join(s.home, "image.env")
+	if err := os.WriteFile(s.image, []byte("IMAGE_DIGEST="+digest+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	backend := filepath.Join(s.home, "backend")
@@ -193,7 +198,7 @@ func (s *shell) must(t *testing.T, commands string) string {
 func (s *shell) run(ctx context.Context, commands string) (said string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	script := fmt.Sprintf("set -eu -o pipefail\n. '%s'\n%s\n{ export -p; echo \"cd '$PWD'\"; } > '%[1]s'\n", filepath.Join(s.home, "state"), commands)
+	script := fmt.Sprintf("set -aeu -o pipefail\n. '%s'\n%s\n{ export -p; echo \"cd '$PWD'\"; } > '%[1]s'\n", filepath.Join(s.home, "state"), commands)
 	cmd := exec.CommandContext(ctx, "bash", "-c", script)
 	cmd.Env, cmd.WaitDelay = s.env, time.Second
 	var complaint strings.Builder // a warning of Pulumi's is no JSON
@@ -209,6 +214,21 @@ func (s *shell) run(ctx context.Context, commands string) (said string, err erro
 func (s *shell) edit(t *testing.T, old, with string) {
 	t.Helper()
 	replace(t, filepath.Join(s.home, "karpenter-pulumi", "Pulumi.yaml"), old, with)
+}
+
+// cut takes a part out of the program: from one text up to another.
+func (s *shell) cut(t *testing.T, from, to string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(s.home, "karpenter-pulumi", "Pulumi.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), from)
+	part, _, there := strings.Cut(rest, to)
+	if !there {
+		t.Fatalf("the program has no %q before %q:\n%s", from, to, text)
+	}
+	s.edit(t, from+part, "")
 }
 
 func replace(t *testing.T, file, old, with string) {

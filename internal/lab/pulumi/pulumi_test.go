@@ -26,9 +26,9 @@ func TestPulumi_TheQuickStartInYAML(t *testing.T) {
 	l := startLab(t)
 	before := l.inventory(t)
 	s := newShell(t, l)
-	s.block(t, "begin in YAML", "$PWD/bin/terraform-provider-karpenter", s.provider)
+	s.block(t, "begin in YAML", "$PWD/bin/terraform-provider-karpenter", s.provider, "bin/image.env", s.image)
 	s.block(t, "configure", "my-cluster", l.ClusterName, "us-west-2", l.Region,
-		"123456789012.dkr.ecr.us-west-2.amazonaws.com", "ghcr.io", "Repository karpenterd", "Repository karpenterd/karpenterd", "$IMAGE_DIGEST", digest)
+		"123456789012.dkr.ecr.us-west-2.amazonaws.com", "ghcr.io", "Repository karpenterd", "Repository karpenterd/karpenterd")
 	t.Cleanup(func() {
 		if t.Failed() {
 			_, _ = s.run(context.WithoutCancel(t.Context()), "cd ~/karpenter-pulumi && pulumi destroy")
@@ -50,6 +50,10 @@ func TestPulumi_TheQuickStartInYAML(t *testing.T) {
 	s.block(t, "nothing to do")
 
 	s.imports(t)
+	s.cut(t, "  # A pod runs on this pool if it has the node selector", "outputs:\n")
+	s.edit(t, "    - ${spot.name}\n", "")
+	s.block(t, "up")
+	s.did(t, map[string]int{"delete": 1, "same": 11})
 	s.must(t, "pulumi refresh --expect-no-changes")
 	s.block(t, "destroy")
 	l.nothingNew(t, before)
@@ -131,8 +135,8 @@ resources:
 }
 
 // TestPulumi_NamesAreThoseOfTheSchema compares the package that the bridge makes with the
-// schema that it reads: every attribute is a property, by the rules that the provider's tests
-// hold the schema to.
+// schema that it reads: every input of a resource is a property, by the rules that the
+// provider's tests hold the schema to, for what is nested as well.
 func TestPulumi_NamesAreThoseOfTheSchema(t *testing.T) {
 	l := startLab(t)
 	s := newShell(t, l)

@@ -105,10 +105,14 @@ func (m *module) choose(ctx context.Context, gomod string) ([]byte, error) {
 func newerGo(gomod, here string) []string {
 	here, _, _ = strings.Cut(here, " ") // experiments follow
 	for line := range strings.Lines(gomod) {
-		asked, ok := strings.CutPrefix(strings.TrimSpace(line), "go ")
-		if ok && goversion.IsValid(here) && goversion.Compare(here, "go"+asked) < 0 {
-			return []string{"GOTOOLCHAIN=go" + asked}
+		words := strings.Fields(line)
+		if len(words) < 2 || words[0] != "go" || !goversion.IsValid(here) || goversion.Compare(here, "go"+words[1]) >= 0 {
+			continue
 		}
+		if strings.Count(words[1], ".") == 1 {
+			words[1] += ".0" // the first release of a language version
+		}
+		return []string{"GOTOOLCHAIN=go" + words[1]}
 	}
 	return nil
 }

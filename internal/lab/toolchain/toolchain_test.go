@@ -169,6 +169,11 @@ func TestNewerGo_IsFetchedOnlyWhereTheOneThatIsHereIsTooOld(t *testing.T) {
 			t.Errorf("%s: %q, want %q", here, got, want)
 		}
 	}
+	for line, want := range map[string]string{"go 1.27": "GOTOOLCHAIN=go1.27.0", "go 1.26.10 // as Karpenter": "GOTOOLCHAIN=go1.26.10", "\tgo 1.26.10": "GOTOOLCHAIN=go1.26.10"} {
+		if got := strings.Join(newerGo("module x.test/x\n\n"+line+"\n", "go1.26.8"), " "); got != want {
+			t.Errorf("%q: %q, want %q", line, got, want)
+		}
+	}
 	if got := newerGo("module x.test/x\n", "go1.26.8"); got != nil {
 		t.Errorf("a module that asks for no Go: %q, want nothing", got)
 	}
