@@ -22,11 +22,7 @@ type PodSelector struct {
 
 // Selects says whether the selector matches a pod with these labels.
 func (s PodSelector) Selects(l label.Labels) bool {
-	if s.Nothing {
-		return false
-	}
-	_, unmet := s.Match.Unmet(l)
-	return !unmet
+	return !s.Nothing && s.Match.Select(l)
 }
 
 // Spread is a topology spread constraint (core/v1 TopologySpreadConstraint).

@@ -391,3 +391,39 @@ func TestStep_AVolumeChoosesAmongTheValuesThatAPoolLeavesOpen(t *testing.T) {
 		t.Errorf("no node for the rack of the volume: %+v", out.Plan.Outcomes)
 	}
 }
+
+// The scheduler knows a rule that keeps pods apart only on nodes that have its label.
+func TestStep_NodesWithoutTheLabelOfAnAntiAffinityAreOutsideOfItsRule(t *testing.T) {
+	const rack = "example.com/rack"
+	apart := func(app string) func(*cluster.Pod) {
+		return func(p *cluster.Pod) {
+			p.Labels = label.FromMap(map[string]string{"app": app})
+			p.Shape.PodAntiAffinity = []cluster.PodTerm{term(rack, 0, app)}
+		}
+	}
+	in := func(w *world, values ...string) *world {
+		w.objects.Pools[0].Requirements = w.objects.Pools[0].Requirements.And(require(t, rack, label.In, values...))
+		return w
+	}
+	dear := cluster.Pool{Name: "dear", Requirements: label.All(label.Is(label.InstanceType, "c5.xlarge"))}
+	for name, c := range map[string]struct {
+		world       *world
+		pods, racks int // that get a node, and that are on nodes with the label
+	}{
+		"no pool has it":                   {newWorld(t).pods("web", 3, 500, apart("web")), 3, 0},
+		"the only pool has two":            {in(newWorld(t).pods("web", 3, 500, apart("web")), "one", "two"), 2, 2},
+		"a dear pool lacks it, one pod":    {in(newWorld(t).pool(dear).pods("web", 1, 500, apart("web")), "one"), 1, 1},
+		"a dear pool lacks it, three pods": {in(newWorld(t).pool(dear).pods("web", 3, 500, apart("web")), "one"), 3, 0},
+	} {
+		pods, racks := 0, 0
+		for _, l := range of[plan.Launch](c.world.step()) {
+			pods += len(l.Pods)
+			if l.Pool != "dear" && name != "no pool has it" {
+				racks += len(l.Pods)
+			}
+		}
+		if pods != c.pods || racks != c.racks {
+			t.Errorf("%s: %d pods get nodes, %d of them with the label, want %d and %d", name, pods, racks, c.pods, c.racks)
+		}
+	}
+}

@@ -29,3 +29,10 @@ func (custom) PodVolume() string { return "" }
 func (custom) Adapt(*catalog.Settings) {}
 
 func (custom) Ignores(awsv1.KubeletConfiguration) []Ignored { return nil }
+
+// TellsKubelets says whether user data has settings of the kubelet: the user's own has none of
+// the class.
+func TellsKubelets(c *awsv1.EC2NodeClass) bool {
+	_, own := Of(c).(custom)
+	return !own
+}

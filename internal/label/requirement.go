@@ -105,8 +105,8 @@ func (r Requirement) Admits(value string) bool {
 	return !r.bounded || r.within(value)
 }
 
-// MetBy says whether labels satisfy the requirement. Labels without a hostname are those of
-// a node that has not joined: it will have a name, and none that anybody knows.
+// MetBy says whether the labels of a node satisfy the requirement. Without a hostname they are
+// those of a node that has not joined: it will have a name, and none that anybody knows.
 func (r Requirement) MetBy(l Lookup) bool {
 	value, there := l.Get(r.key)
 	if there {

@@ -60,6 +60,17 @@ func (rs Requirements) Contradiction() (Requirement, bool) {
 	return Requirement{}, false
 }
 
+// Select says whether the requirements, as those of a selector, match an object with these
+// labels: one that is absent satisfies NotIn and DoesNotExist only.
+func (rs Requirements) Select(l Lookup) bool {
+	for _, r := range rs {
+		if value, there := l.Get(r.key); there && !r.Admits(value) || !there && !r.absent {
+			return false
+		}
+	}
+	return true
+}
+
 // Unmet returns the first requirement that a node with these labels does not
 // satisfy, as the kube-scheduler judges it: a label that is absent satisfies
 // NotIn and DoesNotExist only. See MetBy for the hostname.

@@ -71,10 +71,14 @@ func (o *origin) elsewhereAll(field string, list []any) {
 
 // text reads values that are written as one text.
 func (o *origin) text(field string, value any) {
-	if text, _ := value.(string); text != "" {
-		if values, err := parse(text); err == nil {
-			o.values(field, values, true)
-		}
+	text, _ := value.(string)
+	switch values, err := parse(text); {
+	case text == "":
+	case err != nil || strings.Contains(text, "{{"):
+		o.read = true
+		o.lose(o.subject, field, "is not read, as it is a template, or no YAML", "render it first, and convert the result")
+	default:
+		o.values(field, values, true)
 	}
 }
 
@@ -149,7 +153,8 @@ func (o *origin) values(base string, values any, sure bool) {
 		}
 		o.setOther(join(base, key), strings.TrimPrefix(key, "settings."), found[key])
 	}
-	o.variables(join(base, "controller.env"), listAt(root, "controller.env"))
+	env := join(base, "controller.env")
+	o.leave(env, o.variables(env, listAt(root, "controller.env")))
 }
 
 // gateOf is the value of a feature gate in a list such as A=true,B=false.

@@ -12,19 +12,25 @@ import (
 // deployment reads the environment and the flags of Karpenter's controller. A flag overrides the
 // variable of its name.
 func (o *origin) deployment(body map[string]any) {
-	for i, item := range listAt(body, "spec.template.spec.containers") {
+	containers := listAt(body, "spec.template.spec.containers")
+	named := func(item any) bool { name, _ := at(item, "name").(string); return name == "controller" }
+	for i, item := range containers {
+		if slices.ContainsFunc(containers, named) && !named(item) {
+			continue // a container beside Karpenter's
+		}
 		container, _ := item.(map[string]any)
 		at := fmt.Sprintf("spec.template.spec.containers[%d]", i)
-		o.variables(at+".env", listAt(container, "env"))
+		others := o.variables(at+".env", listAt(container, "env"))
 		for _, list := range []string{"command", "args"} {
 			o.flags(join(at, list), listAt(container, list))
 		}
+		o.leave(at+".env", others)
 	}
 }
 
-// variables reads the environment of a container. What is not written out is left.
-func (o *origin) variables(field string, list []any) {
-	var others []string
+// variables reads the environment of a container. It returns the names of the variables that
+// are no settings of Karpenter.
+func (o *origin) variables(field string, list []any) (others []string) {
 	for _, item := range list {
 		variable, _ := item.(map[string]any)
 		name, _ := variable["name"].(string)
@@ -32,12 +38,18 @@ func (o *origin) variables(field string, list []any) {
 		switch value, _ := variable["value"].(string); {
 		case len(known) == 0 && name != "":
 			others = append(others, name)
-		case variable["valueFrom"] != nil:
+		case variable["valueFrom"] != nil || strings.Contains(value, "$("):
 			o.elsewhere(fmt.Sprintf("%s[%s]", field, name), known)
 		default:
 			o.assign(field, known, value)
 		}
 	}
+	return others
+}
+
+// leave says of variables of the process that they are left out, if settings of Karpenter are
+// beside them.
+func (o *origin) leave(field string, others []string) {
 	if len(others) > 0 && o.read {
 		slices.Sort(others)
 		o.lose(o.subject, field, "what is of the process alone is left out: "+strings.Join(slices.Compact(others), ", "), "write it into environment of karpenter_daemon, or of the values of its chart, if the daemon needs it, too")
@@ -52,10 +64,10 @@ func (o *origin) elsewhere(at string, known []Setting) {
 		}
 		o.read = true
 		if s.Here != "" && s.Gate == "" {
-			o.lose(o.subject, at, "is not read, as its value is in another object", "write it as "+s.Here+" of karpenter_daemon")
+			o.lose(o.subject, at, "is not read, as its value is elsewhere", "write it as "+s.Here+" of karpenter_daemon")
 			return
 		}
-		o.lose(o.subject, at, "is not read, as its value is in another object", "write the value")
+		o.lose(o.subject, at, "is not read, as its value is elsewhere", "write the value")
 		return
 	}
 }
@@ -74,6 +86,9 @@ func (o *origin) flags(field string, list []any) {
 			i++
 		}
 		switch {
+		case value == "$("+known[0].Variable+")": // what the environment has
+		case strings.Contains(value, "$("):
+			o.elsewhere(fmt.Sprintf("%s[%s]", field, name), known)
 		case given:
 			o.assign(field, known, value)
 		case known[0].Switch():

@@ -106,7 +106,7 @@ func numberOn(machine kubeletcel.Machine, field string, x kubeletcel.Expression)
 		err = fmt.Errorf("the result %d is not between 0 and %d", n, math.MaxInt32)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("spec.kubelet.%s: the expression has no result for the instance type %s: %w: correct it so that it has one for every type", field, machine.InstanceType, err)
+		return 0, fmt.Errorf("spec.kubelet.%s: the expression has no result for the instance type %s: %w: correct it so that it has one for every type that the class can launch", field, machine.InstanceType, err)
 	}
 	return n, nil
 }

@@ -80,7 +80,7 @@ func (c *Controller) launch(ctx context.Context, claim *v1.NodeClaim) (time.Dura
 		request = last.frozen.Request
 	}
 	for _, name := range request.Templates() {
-		if t, there := order.templates[name]; there { // else it is of the class as it was
+		if t, there := order.by.named(name); there { // else it is of the class as it was
 			if err := c.ensureTemplate(ctx, t); err != nil {
 				return c.callFailed(ctx, claim, err)
 			}
@@ -129,7 +129,7 @@ func (c *Controller) call(ctx context.Context, claim *v1.NodeClaim, order order,
 		c.Recorder.LaunchFailed(claim, err)
 		return 0, c.deleteClaim(ctx, claim) // a new plan follows for its pods, without these offerings
 	case errors.Is(err, aws.ErrLaunchTemplateNotFound):
-		for _, t := range order.templates {
+		for _, t := range order.by.made {
 			c.templates.Delete(t.Digest())
 		}
 	}

@@ -39,11 +39,11 @@ func typesOf(overrides []aws.Override) int {
 // with its cheapest zone, and keeps all its zones. Types that the NodeClaim needs for its
 // minValues come first. The overrides are sorted by price. A type whose launch template would be
 // one too many is left out.
-func narrowed(claim *v1.NodeClaim, overrides []aws.Override, types map[string]catalog.InstanceType) []aws.Override {
+func narrowed(claim *v1.NodeClaim, overrides []aws.Override, types map[string]catalog.InstanceType, tells func(catalog.InstanceType) told) []aws.Override {
 	most := min(typesOf(overrides), len(types))
 	templates := map[told]bool{}
 	for _, o := range overrides {
-		templates[toldOn(types[o.InstanceType])] = true
+		templates[tells(types[o.InstanceType])] = true
 	}
 	if len(types) <= most && len(templates) <= mostTemplates {
 		return overrides
@@ -51,7 +51,7 @@ func narrowed(claim *v1.NodeClaim, overrides []aws.Override, types map[string]ca
 	clear(templates)
 	wanted := map[string]bool{}
 	takes := func(o aws.Override) bool {
-		its := toldOn(types[o.InstanceType])
+		its := tells(types[o.InstanceType])
 		if !wanted[o.InstanceType] && (len(wanted) >= most || !templates[its] && len(templates) >= mostTemplates) {
 			return false
 		}

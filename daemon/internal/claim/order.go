@@ -20,13 +20,12 @@ import (
 
 // order is what is asked of EC2 for one NodeClaim.
 type order struct {
-	templates map[string]awsspec.LaunchTemplate // by name: all that the overrides of the request have
-	request   aws.LaunchRequest                 // without the token
-	every     []aws.Override                    // all that the NodeClaim admits, without templates; the request has some of them
-	types     map[string]catalog.InstanceType
-	by        templates
-	tenancy   string
-	stamp     map[string]string // annotations that say which spec of the class this is, and with which instance profile
+	request aws.LaunchRequest // without the token
+	every   []aws.Override    // all that the NodeClaim admits, without templates; the request has some of them
+	types   map[string]catalog.InstanceType
+	by      templates // of all types that anybody has asked for
+	tenancy string
+	stamp   map[string]string // annotations that say which spec of the class this is, and with which instance profile
 	// allows says whether NodeClaim and class allow the override, whether EC2 has capacity for
 	// it now or not.
 	allows func(aws.Override) bool
@@ -91,7 +90,7 @@ func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.I
 	})
 	o.by = templatesOf(claim, class, facts, capacityType, owner, o.types)
 	o.by.base.ImageID, o.by.base.Reservation, o.by.base.Dedicated = first.ImageID, reservation, o.tenancy == label.Dedicated
-	o.every, o.request.Overrides = o.request.Overrides, narrowed(claim, o.request.Overrides, o.types)
+	o.every, o.request.Overrides = o.request.Overrides, narrowed(claim, o.request.Overrides, o.types, o.by.told)
 	err = o.name(first)
 	o.allows = func(x aws.Override) bool { return allows(translated, class, types, x) && o.named(types, x) }
 	return o, err

@@ -26,7 +26,12 @@ import (
 var facts = family.Cluster{Name: "prod", Endpoint: "https://api.example", ServiceCIDR: "172.20.0.0/16", CertificateAuthority: []byte("-----BEGIN CERTIFICATE-----\n")}
 
 // template is the one that the request names.
-func (o order) template() awsspec.LaunchTemplate { return o.templates[o.request.LaunchTemplate] }
+func (o order) template() awsspec.LaunchTemplate { return o.templateNamed(o.request.LaunchTemplate) }
+
+func (o order) templateNamed(name string) awsspec.LaunchTemplate {
+	t, _ := o.by.named(name)
+	return t
+}
 
 func class() *awsv1.EC2NodeClass {
 	c := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
@@ -144,7 +149,7 @@ func TestMakeOrder_KubeletsAreToldThePlannedPodsWhereTheImageCountsOthers(t *tes
 		}
 		for _, x := range o.request.Overrides {
 			want := fmt.Sprintf(told, map[string]int{"c5.large": 20, "c6g.large": 11}[x.InstanceType])
-			if got := o.templates[cmp.Or(x.LaunchTemplate, o.request.LaunchTemplate)].UserData; !strings.Contains(got, want) {
+			if got := o.templateNamed(cmp.Or(x.LaunchTemplate, o.request.LaunchTemplate)).UserData; !strings.Contains(got, want) {
 				t.Errorf("%s, %s: user data lacks %s:\n%s", images, x.InstanceType, want, got)
 			}
 		}
@@ -156,8 +161,8 @@ func TestMakeOrder_KubeletsAreToldThePlannedPodsWhereTheImageCountsOthers(t *tes
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(plain.template().UserData, "maxPods") || len(plain.templates) != 1 {
-		t.Errorf("where nothing is reserved, %d templates and user data\n%s", len(plain.templates), plain.template().UserData)
+	if strings.Contains(plain.template().UserData, "maxPods") || len(plain.request.Templates()) != 1 {
+		t.Errorf("where nothing is reserved, %d templates and user data\n%s", len(plain.request.Templates()), plain.template().UserData)
 	}
 }
 
@@ -176,7 +181,7 @@ func TestMakeOrder_EachInstanceTypeIsToldThePodsThatArePlanned(t *testing.T) {
 	for _, x := range o.request.Overrides {
 		name := cmp.Or(x.LaunchTemplate, o.request.LaunchTemplate)
 		want := map[string]string{"c5.large": `"maxPods": 17`, "c6g.large": `"maxPods": 8`}[x.InstanceType]
-		if !strings.Contains(o.templates[name].UserData, want) {
+		if !strings.Contains(o.templateNamed(name).UserData, want) {
 			t.Errorf("%s: launch template %q has no %s", x.InstanceType, name, want)
 		}
 		other := x

@@ -33,7 +33,23 @@ type told struct {
 	pods     int64  // see catalog.InstanceType.MaxPods
 }
 
-func toldOn(instance catalog.InstanceType) told { return told{instance.Kubelet, instance.MaxPods} }
+// told is what a kubelet on the type is told: of an image of one's own, nothing.
+func (t templates) told(instance catalog.InstanceType) told {
+	if !family.TellsKubelets(t.class) {
+		return told{}
+	}
+	return told{instance.Kubelet, instance.MaxPods}
+}
+
+// named finds the launch template of the name among those that were made.
+func (t templates) named(name string) (awsspec.LaunchTemplate, bool) {
+	for _, made := range t.made {
+		if made.name == name {
+			return made.LaunchTemplate, true
+		}
+	}
+	return awsspec.LaunchTemplate{}, false
+}
 
 // launchTemplate is one with its name, which takes its whole content to make.
 type launchTemplate struct {
@@ -44,7 +60,7 @@ type launchTemplate struct {
 
 // of is the launch template for instances of the type.
 func (t templates) of(instance catalog.InstanceType) (launchTemplate, error) {
-	key := toldOn(instance)
+	key := t.told(instance)
 	if made, is := t.made[key]; is {
 		return made, nil
 	}
@@ -96,7 +112,6 @@ func (o *order) name(first aws.Override) error {
 		return err
 	}
 	o.request.LaunchTemplate = main.name
-	o.templates = map[string]awsspec.LaunchTemplate{main.name: main.LaunchTemplate}
 	named := slices.Clone(o.request.Overrides)
 	for i, x := range named {
 		t, err := o.by.of(o.types[x.InstanceType])
@@ -105,7 +120,6 @@ func (o *order) name(first aws.Override) error {
 		}
 		if t.name != main.name {
 			named[i].LaunchTemplate = t.name
-			o.templates[t.name] = t.LaunchTemplate
 		}
 	}
 	o.request.Overrides = named

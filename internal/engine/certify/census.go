@@ -31,7 +31,7 @@ func (k *certifier) selected(namespaces []string, x *cluster.PodSelector) (n int
 	for _, namespace := range slices.Compact(slices.Sorted(slices.Values(namespaces))) {
 		for i := range k.alike[namespace] {
 			a := &k.alike[namespace][i]
-			if _, unmet := x.Match.Unmet(&a.labels); !unmet && !x.Nothing {
+			if !x.Nothing && x.Match.Select(&a.labels) {
 				n += min(a.pods, math.MaxInt64-n)
 			}
 		}

@@ -145,7 +145,7 @@ func (d *division) divideClass(c *demand.Class, others []*item) []*item {
 		return d.bundle(&item{class: c, count: c.Count(), where: where}, host, others)
 	}
 	cells := d.cells(c, where, keys, counted)
-	if len(keys) == 0 {
+	if len(c.DemandedKeys()) == 0 {
 		cells = pick.Those(cells, func(x *cell) bool { return d.holds(c, x) })
 	}
 	counts := make([]int64, len(cells))
@@ -172,7 +172,7 @@ func (d *division) divideClass(c *demand.Class, others []*item) []*item {
 		if n == 0 {
 			continue
 		}
-		made := d.bundle(&item{class: c, cell: cells[i], free: len(keys) == 0, count: n, where: cells[i].where}, host, others)
+		made := d.bundle(&item{class: c, cell: cells[i], free: len(keys) == 0 || cells[i].name == "", count: n, where: cells[i].where}, host, others)
 		for _, x := range made {
 			n -= x.count
 			host.First = false
@@ -184,7 +184,8 @@ func (d *division) divideClass(c *demand.Class, others []*item) []*item {
 }
 
 // roomiest returns the cell with the most room for the class, the first of several,
-// its room and the next one's; -1 where none has any. If careful is set, roomiest
+// its room and the next one's; -1 where none has any. A cell without limits has no more
+// room than a cheaper one that takes all n pods. If careful is set, roomiest
 // limits the room, so that pods already spread over the cells keep their place.
 func (d *division) roomiest(c *demand.Class, cells []*cell, n int64, careful bool) (best int, room, second int64) {
 	best = -1
@@ -198,7 +199,7 @@ func (d *division) roomiest(c *demand.Class, cells []*cell, n int64, careful boo
 				r = min(r, more)
 			}
 		}
-		if r > room {
+		if r > room && min(r, n) > min(room, n) || r > room && r != demand.Unlimited {
 			best, room, second = i, r, room
 		} else {
 			second = max(second, r)

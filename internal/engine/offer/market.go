@@ -202,6 +202,9 @@ func (m *Market) Ask(shape *cluster.Shape, pool int) (detail string, ask *plan.A
 	for i, alternative := range alternatives {
 		all[i] = alternative.String()
 		for _, x := range alternative {
+			if x.Key() == label.Hostname && x.MetBy(label.Labels{}) {
+				continue // the name of a node to come is not in the vocabulary
+			}
 			if a := m.vocabulary(pool).Ask(x); !slices.ContainsFunc(a.Known, x.Admits) && !(x.AdmitsAbsence() && m.absent(x.Key(), pool)) {
 				return x.String(), a
 			}

@@ -87,11 +87,7 @@ func (b *builder) selected(s *cluster.PodSelector) []*labelSet {
 // selects returns what PodSelector.Selects returns. It takes pointers, because it
 // runs in hot loops.
 func selects(s *cluster.PodSelector, l *label.Labels) bool {
-	if s.Nothing {
-		return false
-	}
-	_, unmet := s.Match.Unmet(l)
-	return !unmet
+	return !s.Nothing && s.Match.Select(l)
 }
 
 // running is the pods on one node. leaving counts those that are being deleted.
