@@ -31,7 +31,7 @@ func appendTerm(b []byte, p *cluster.PodTerm) []byte {
 
 // wants says whether the term selects the set, if a new pod has the term. A
 // namespace selector that matches a namespace without labels, as NotIn and
-// DoesNotExist do, matches every namespace: the scheduler behaves so.
+// DoesNotExist do, matches every namespace: the scheduler behaves so up to Kubernetes 1.36.
 func (x *term) wants(k *labelSet) bool {
 	return (x.reaches(k) || selects(&x.InNamespaces, &label.Labels{})) && selects(&x.Selector, &k.labels)
 }
