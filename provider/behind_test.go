@@ -213,13 +213,11 @@ func (b *behind) each(path string, value any, do func(path, how string, values .
 				do(path+" "+name, "removed", less)
 			}
 			b.each(path+" "+name, value[name], func(at, how string, values ...any) {
-				all := make([]any, len(values))
-				for i, inner := range values {
+				do(at, how, within(values, func(inner any) any {
 					changed := maps.Clone(value)
 					changed[name] = inner
-					all[i] = changed
-				}
-				do(at, how, all...)
+					return changed
+				})...)
 			})
 		}
 		for _, added := range b.world.additions(path) {
@@ -235,19 +233,26 @@ func (b *behind) each(path string, value any, do func(path, how string, values .
 				continue
 			}
 			b.each(at, inner, func(at, how string, values ...any) {
-				all := make([]any, len(values))
-				for n, other := range values {
+				do(at, how, within(values, func(other any) any {
 					changed := slices.Clone(value)
 					changed[i] = other
-					all[n] = changed
-				}
-				do(at, how, all...)
+					return changed
+				})...)
 			})
 		}
 		for _, added := range b.world.additions(path) {
 			do(path+" somebodys", "added", append(slices.Clone(value), added))
 		}
 	}
+}
+
+// within gives what has each of the values in it.
+func within(values []any, put func(any) any) []any {
+	all := make([]any, len(values))
+	for i, value := range values {
+		all[i] = put(value)
+	}
+	return all
 }
 
 // isEmpty tells whether there is nothing in the value.

@@ -56,7 +56,7 @@ func (r *refreshed) behind(private privateReader, kind, id string, state attr.Va
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, x := range r.records[kind+" "+id] {
-		if state != nil && x.state.Equal(state) {
+		if x.state.Equal(state) {
 			return withRecord{private, maps.Clone(x.own)}
 		}
 	}
@@ -82,7 +82,7 @@ type withRecord struct {
 // GetKey gives the record in reserve where there is no other.
 func (p withRecord) GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics) {
 	data, diags := p.privateReader.GetKey(ctx, key)
-	if len(data) > 0 || diags.HasError() || key != madeKey || p.own == nil {
+	if len(data) > 0 || diags.HasError() || key != madeKey {
 		return data, diags
 	}
 	data, err := json.Marshal(p.own)

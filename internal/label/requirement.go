@@ -108,12 +108,18 @@ func (r Requirement) Admits(value string) bool {
 // MetBy says whether the labels of a node satisfy the requirement. Without a hostname they are
 // those of a node that has not joined: it will have a name, and none that anybody knows.
 func (r Requirement) MetBy(l Lookup) bool {
-	value, there := l.Get(r.key)
-	if there {
-		return r.Admits(value)
-	}
 	if r.key == Hostname {
-		return r.Admits(unknownName)
+		if _, there := l.Get(r.key); !there {
+			return r.Admits(unknownName)
+		}
+	}
+	return r.selects(l)
+}
+
+// selects says whether the requirement, as one of a selector, matches an object with these labels.
+func (r Requirement) selects(l Lookup) bool {
+	if value, there := l.Get(r.key); there {
+		return r.Admits(value)
 	}
 	return r.absent
 }

@@ -64,7 +64,7 @@ func (rs Requirements) Contradiction() (Requirement, bool) {
 // labels: one that is absent satisfies NotIn and DoesNotExist only.
 func (rs Requirements) Select(l Lookup) bool {
 	for _, r := range rs {
-		if value, there := l.Get(r.key); there && !r.Admits(value) || !there && !r.absent {
+		if !r.selects(l) {
 			return false
 		}
 	}

@@ -66,7 +66,7 @@ func (c *converter) betaDisruption(s subject, old wire.Disruption) disruption {
 		if old.ConsolidateAfter == "" {
 			c.fail(s, at+".consolidateAfter", "missing, and consolidationPolicy WhenEmpty needs it", "write how long a node may be empty, such as 30s")
 		}
-	case "", "WhenUnderutilized", whenUnderutilized:
+	case "", betaUnderutilized, whenUnderutilized:
 		out.ConsolidationPolicy = whenUnderutilized
 		if old.ConsolidateAfter != "" && old.ConsolidateAfter != never && old.ConsolidationPolicy != whenUnderutilized {
 			c.fail(s, at+".consolidateAfter", "set together with consolidationPolicy WhenUnderutilized", "remove it, or write WhenEmpty")

@@ -89,8 +89,8 @@ func (c *converter) keepPool(d document) {
 		*b = []wire.Budget{{Nodes: "100%"}}
 		c.forHCL(s, "spec.disruption.budgets", "an empty list bounds nothing, and is written as nodes: 100%", "")
 	}
-	if p := &in.Spec.Disruption.ConsolidationPolicy; *p == "WhenUnderutilized" {
-		c.forHCL(s, "spec.disruption.consolidationPolicy", "WhenUnderutilized is a value of v1beta1, and "+whenUnderutilized+" is written", "write "+whenUnderutilized)
+	if p := &in.Spec.Disruption.ConsolidationPolicy; *p == betaUnderutilized {
+		c.forHCL(s, "spec.disruption.consolidationPolicy", betaUnderutilized+" is a value of v1beta1, and "+whenUnderutilized+" is written", "write "+whenUnderutilized)
 		*p = whenUnderutilized
 	}
 	c.withoutAge(s, "spec.template.spec.taints", template.Taints)

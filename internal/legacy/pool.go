@@ -14,6 +14,7 @@ import (
 const (
 	whenEmpty         = "WhenEmpty"
 	whenUnderutilized = "WhenEmptyOrUnderutilized"
+	betaUnderutilized = "WhenUnderutilized" // the same in v1beta1
 	never             = "Never"
 	currentPool       = wire.CoreGroup + "/v1"
 	currentClass      = wire.AWSGroup + "/v1"

@@ -56,20 +56,18 @@ func (o *origin) leave(field string, others []string) {
 	}
 }
 
-// elsewhere says of a variable whose value is in another object that it is not read.
+// elsewhere says of a setting whose value is not written out that it is not read.
 func (o *origin) elsewhere(at string, known []Setting) {
-	for _, s := range known {
-		if s.Written {
-			continue
-		}
-		o.read = true
-		if s.Here != "" && s.Gate == "" {
-			o.lose(o.subject, at, "is not read, as its value is elsewhere", "write it as "+s.Here+" of karpenter_daemon")
-			return
-		}
-		o.lose(o.subject, at, "is not read, as its value is elsewhere", "write the value")
+	i := slices.IndexFunc(known, func(s Setting) bool { return !s.Written })
+	if i < 0 {
 		return
 	}
+	remedy := "write the value"
+	if s := known[i]; s.Here != "" && s.Gate == "" {
+		remedy = "write it as " + s.Here + " of karpenter_daemon"
+	}
+	o.read = true
+	o.lose(o.subject, at, "is not read, as its value is elsewhere", remedy)
 }
 
 // flags reads the flags of a process, such as --cluster-name=c, --cluster-name c and --isolated-vpc.

@@ -121,8 +121,8 @@ func write(o options, published []catalog.Source, byName map[string]catalog.Fact
 		names = append(names, f.Name)
 	}
 	types.Sources = append([]catalog.Source{{Group: "instance types", Date: o.ec2.Date, Text: o.ec2.Text + o.older.note(names)}}, published...)
-	if err := os.WriteFile(filepath.Join(o.out, "types.tsv"), types.Encode(), 0o644); err != nil { //nolint:gosec // source files are for all to read
-		return fmt.Errorf("facts write: %w", err)
+	if err := writeFacts(o.out, "types", types.Encode()); err != nil {
+		return err
 	}
 	for region, m := range markets {
 		for name := range m.Offered {
@@ -130,10 +130,18 @@ func write(o options, published []catalog.Source, byName map[string]catalog.Fact
 				delete(m.Offered, name) // no Linux node runs on it: macOS, Xen paravirtual
 			}
 		}
-		if err := os.WriteFile(filepath.Join(o.out, region+".tsv"), facts.EncodeMarket(m), 0o644); err != nil { //nolint:gosec // as above
-			return fmt.Errorf("facts write: %w", err)
+		if err := writeFacts(o.out, region, facts.EncodeMarket(m)); err != nil {
+			return err
 		}
 	}
 	fmt.Printf("%d instance types\n", len(byName))
+	return nil
+}
+
+// writeFacts writes the facts of the name.
+func writeFacts(folder, name string, data []byte) error {
+	if err := os.WriteFile(filepath.Join(folder, name+".tsv"), data, 0o644); err != nil { //nolint:gosec // source files are for all to read
+		return fmt.Errorf("facts write: %w", err)
+	}
 	return nil
 }

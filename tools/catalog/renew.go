@@ -53,10 +53,7 @@ func rewrite(folder, name string, change func([]byte) ([]byte, error)) error {
 	if data, err = change(data); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	if err := os.WriteFile(file, data, 0o644); err != nil { //nolint:gosec // source files are for all to read
-		return fmt.Errorf("facts write: %w", err)
-	}
-	return nil
+	return writeFacts(folder, name, data)
 }
 
 func (t tables) renewTypes(data []byte) ([]byte, error) {
@@ -120,8 +117,5 @@ func (k karpenter) elsewhere() (facts.Prices, error) {
 }
 
 func writeElsewhere(p facts.Prices, out string) error {
-	if err := os.WriteFile(filepath.Join(out, "prices.tsv"), facts.EncodePrices(p), 0o644); err != nil { //nolint:gosec // source files are for all to read
-		return fmt.Errorf("facts write: %w", err)
-	}
-	return nil
+	return writeFacts(out, "prices", facts.EncodePrices(p))
 }

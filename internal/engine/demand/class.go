@@ -176,7 +176,7 @@ func (c *Class) DomainKeys() []string {
 	if c.Table == nil {
 		return nil
 	}
-	return pick.Those(c.Table.Keys(c.Rule()), func(k string) bool { return k != label.Hostname })
+	return withoutHost(c.Table.Keys(c.Rule()))
 }
 
 // DemandedKeys returns those of the DomainKeys that a node must have as labels.
@@ -184,7 +184,11 @@ func (c *Class) DemandedKeys() []string {
 	if c.Table == nil {
 		return nil
 	}
-	return pick.Those(c.Table.Demanded(c.Rule()), func(k string) bool { return k != label.Hostname })
+	return withoutHost(c.Table.Demanded(c.Rule()))
+}
+
+func withoutHost(keys []string) []string {
+	return pick.Those(keys, func(k string) bool { return k != label.Hostname })
 }
 
 // CountedKeys returns the topology keys over which spreads of other classes count

@@ -149,8 +149,7 @@ func (e *explainer) why(c *demand.Class, pool int) string {
 	if c.Table == nil {
 		return ""
 	}
-	keys := c.DomainKeys()
-	domains := launch.Domains(e.market, pool, c, keys)
+	domains := launch.Domains(e.market, pool, c)
 	var texts []string
 	for _, place := range domains {
 		if text := c.Table.Why(c.Rule(), place); text != "" {

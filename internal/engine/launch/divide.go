@@ -108,7 +108,8 @@ func spreads(c *demand.Class) int {
 // could go anywhere. It chooses a domain where c may run, too. Class c must have
 // rules: a class without rules follows nobody.
 func (d *division) pin(c *demand.Class, items []*item) []*item {
-	keys, where := c.DomainKeys(), d.Market.Where(c)
+	where := d.Market.Where(c)
+	must, may := domainKeys(c, nil)
 	for _, rule := range c.Table.AffinityTargets(c.Rule()) {
 		i := slices.IndexFunc(items, func(x *item) bool {
 			return x.class != c && x.class.Rule() == rule && (x.cell == nil || x.free) && x.with == nil && x.unit == 1 && x.count > 0
@@ -117,7 +118,7 @@ func (d *division) pin(c *demand.Class, items []*item) []*item {
 			continue
 		}
 		lead := items[i]
-		for _, k := range d.cells(c, both(where, d.Market.Where(lead.class)), keys, nil) {
+		for _, k := range d.cells(c, both(where, d.Market.Where(lead.class)), must, may) {
 			if d.isShut(c, k) {
 				continue
 			}
@@ -136,18 +137,20 @@ func (d *division) pin(c *demand.Class, items []*item) []*item {
 // most room until that cell has no more room than the second one, and so on.
 func (d *division) divideClass(c *demand.Class, others []*item) []*item {
 	where := d.Market.Where(c)
-	keys, counted := c.DomainKeys(), c.CountedKeys()
+	counted := c.CountedKeys()
+	must, may := domainKeys(c, counted)
 	host := hosting(c) // before any pod of the class is told: then none is the first
-	if len(keys)+len(counted) == 0 {
+	if len(must)+len(may) == 0 {
 		if !anyOf(where, d.rows) {
 			return nil
 		}
 		return d.bundle(&item{class: c, count: c.Count(), where: where}, host, others)
 	}
-	cells := d.cells(c, where, keys, counted)
-	if len(c.DemandedKeys()) == 0 {
+	cells := d.cells(c, where, must, may)
+	if len(must) == 0 {
 		cells = pick.Those(cells, func(x *cell) bool { return d.holds(c, x) })
 	}
+	free := len(must)+len(may) == len(counted) // no key restricts the class
 	counts := make([]int64, len(cells))
 	careful := spreads(c) == 0
 	for n := c.Count(); n > 0; {
@@ -172,7 +175,7 @@ func (d *division) divideClass(c *demand.Class, others []*item) []*item {
 		if n == 0 {
 			continue
 		}
-		made := d.bundle(&item{class: c, cell: cells[i], free: len(keys) == 0 || cells[i].name == "", count: n, where: cells[i].where}, host, others)
+		made := d.bundle(&item{class: c, cell: cells[i], free: free || cells[i].name == "", count: n, where: cells[i].where}, host, others)
 		for _, x := range made {
 			n -= x.count
 			host.First = false
@@ -199,7 +202,7 @@ func (d *division) roomiest(c *demand.Class, cells []*cell, n int64, careful boo
 				r = min(r, more)
 			}
 		}
-		if r > room && min(r, n) > min(room, n) || r > room && r != demand.Unlimited {
+		if r > room && (r != demand.Unlimited || room < n) {
 			best, room, second = i, r, room
 		} else {
 			second = max(second, r)
@@ -223,10 +226,8 @@ func (d *division) isShut(c *demand.Class, x *cell) bool {
 }
 
 // cells returns the cells of the class, cheapest first, and offers their domains to
-// the rules. Nodes may lack the keys that only count the class, and those over which
-// only anti-affinity holds.
-func (d *division) cells(c *demand.Class, where []uint64, keys, counted []string) []*cell {
-	must, may := lackable(c, keys, counted)
+// the rules.
+func (d *division) cells(c *demand.Class, where []uint64, must, may []string) []*cell {
 	id := cellsKey{&where[0], strings.Join(must, " "), strings.Join(may, " ")}
 	out, known := d.known[id]
 	if !known {
@@ -236,39 +237,40 @@ func (d *division) cells(c *demand.Class, where []uint64, keys, counted []string
 		}
 		d.known[id] = out
 	}
-	offerCells(c, out, keys)
+	offerCells(c, out, must)
 	return out
 }
 
-// lackable divides the keys into those that a node must have, and those that it may lack.
-func lackable(c *demand.Class, keys, counted []string) (must, may []string) {
+// domainKeys divides the keys of the class into those that a node must have, and those that it
+// may lack: over which only anti-affinity holds, and those that only count the class.
+func domainKeys(c *demand.Class, counted []string) (must, may []string) {
 	must = c.DemandedKeys()
-	return must, append(pick.Those(keys, func(k string) bool { return !slices.Contains(must, k) }), counted...)
+	return must, append(pick.Those(c.DomainKeys(), func(k string) bool { return !slices.Contains(must, k) }), counted...)
 }
 
-// offerCells tells the rules of the class that new nodes may come in these cells.
+// offerCells tells the rules of the class that new nodes may come in these cells. Each cell has
+// all of the keys.
 func offerCells(c *demand.Class, cells []*cell, keys []string) {
 	for _, k := range cells {
 		for _, key := range keys {
-			if v, there := k.place.Labels.Get(key); there {
-				c.Table.Offer(c.Rule(), key, v)
-			}
+			v, _ := k.place.Labels.Get(key)
+			c.Table.Offer(c.Rule(), key, v)
 		}
 	}
 }
 
-// Domains returns the topology domains, by the values of the keys, in which new
+// Domains returns the topology domains, by the values of the class's keys, in which new
 // nodes of the pool may run the class. It also offers the domains to the rules.
-func Domains(m *offer.Market, pool int, c *demand.Class, keys []string) []topology.Place {
+func Domains(m *offer.Market, pool int, c *demand.Class) []topology.Place {
 	var rows []int
 	for i := range m.Fleet.Rows {
 		if m.Fleet.Rows[i].Pool == pool {
 			rows = append(rows, i)
 		}
 	}
-	must, may := lackable(c, keys, nil)
+	must, may := domainKeys(c, nil)
 	cells := divideRows(m, rows, m.Where(c), must, may)
-	offerCells(c, cells, keys)
+	offerCells(c, cells, must)
 	places := make([]topology.Place, len(cells))
 	for i, x := range cells {
 		places[i] = x.place

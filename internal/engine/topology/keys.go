@@ -12,7 +12,7 @@ func (t *Table) Bound(class int) bool {
 // with equal values of these keys are one place for the class.
 func (t *Table) Keys(class int) []string {
 	c := &t.classes[class]
-	out := c.demanded()
+	out := t.Demanded(class)
 	for _, rules := range [][]antiAffinityRule{c.antiAffinity, c.labelSet.inverse} {
 		for i := range rules {
 			out = append(out, rules[i].tally.topology.key)
@@ -26,12 +26,7 @@ func (t *Table) Keys(class int) []string {
 // spreads and of affinity. A node without the label of an anti-affinity is outside of
 // that rule, as the scheduler sees it.
 func (t *Table) Demanded(class int) []string {
-	out := t.classes[class].demanded()
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
-func (c *class) demanded() (out []string) {
+	c, out := &t.classes[class], []string(nil)
 	for _, r := range c.spreads {
 		out = append(out, r.topology.key)
 	}
@@ -40,7 +35,8 @@ func (c *class) demanded() (out []string) {
 			out = append(out, y.topology.key)
 		}
 	}
-	return out
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // AffinityTargets returns the classes whose pods meet the required affinity of the
