@@ -29,6 +29,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
@@ -306,6 +307,7 @@ func (c *cutter) news(w write, body []byte) string {
 	}
 	attempt, launches := o.Metadata.Annotations[v1.AnnotationLaunchAttempt]
 	_, moves := o.Metadata.Annotations[v1.AnnotationMove]
+	_, marks := o.Metadata.Annotations[awsv1.AnnotationTagged]
 	var parts []string
 	for _, part := range []struct {
 		name    string
@@ -313,6 +315,7 @@ func (c *cutter) news(w write, body []byte) string {
 	}{
 		{"attempt", launches && attempt != nil},
 		{"move", moves},
+		{"marks", marks},
 		{"nomination", o.Status["nominatedNodeName"] != nil},
 		{"labels", len(o.Metadata.Labels) > 0},
 		{"finalizers", o.Metadata.Finalizers != nil},
