@@ -68,7 +68,7 @@ func makers(name string, calls []string, writes func(string) bool) []int {
 			all = append(all, i+1)
 		}
 	}
-	return share.Of(name, max(1, len(all)/3), all)
+	return share.Of(name, max(1, len(all)/2), all)
 }
 
 // killedApplies kills an apply of the first configuration at each of the calls, and goes on.

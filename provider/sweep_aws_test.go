@@ -41,7 +41,7 @@ func awsSweeps() []*sweep {
 	one, two := object{"env": "one", "old": "x"}, object{"env": "two"}
 	return []*sweep{
 		{
-			kind: "karpenter_controller_role", id: testCluster + "," + theirControllerRole, setting: setAWS(meddleWithController), remade: true, faults: faultsInAWS(), writes: writesAWS, denial: denialInAWS,
+			kind: "karpenter_controller_role", id: testCluster + "," + theirControllerRole, setting: setAWS(meddleWithController), remade: true, oneIn: 4, faults: faultsInAWS(), writes: writesAWS, denial: denialInAWS,
 			// What changes: one policy more, the documents of two others, the trust policy,
 			// the boundary and the tags.
 			first: object{"cluster_name": testCluster, "node_role_arn": testNodeRole, "tags": one},
@@ -51,22 +51,22 @@ func awsSweeps() []*sweep {
 			},
 		},
 		{
-			kind: "karpenter_node_role", id: testCluster + "," + theirNodeRole, setting: setAWS(meddleWithNode), remade: true, faults: faultsInAWS(), writes: writesAWS, denial: denialInAWS,
+			kind: "karpenter_node_role", id: testCluster + "," + theirNodeRole, setting: setAWS(meddleWithNode), remade: true, oneIn: 4, faults: faultsInAWS(), writes: writesAWS, denial: denialInAWS,
 			first:  object{"cluster_name": testCluster, "tags": one},
 			second: object{"cluster_name": testCluster, "permissions_boundary": boundary, "tags": two},
 		},
 		{
-			kind: "karpenter_instance_profile", id: "ours", setting: setAWS(nil), faults: faultsInAWS(), writes: writesAWS, denial: denialInAWS,
+			kind: "karpenter_instance_profile", id: "ours", setting: setAWS(nil), oneIn: 4, faults: faultsInAWS(), writes: writesAWS, denial: denialInAWS,
 			first:  object{"name": "ours", "role": "nodes", "tags": one},
 			second: object{"name": "ours", "role": secondNodeRole, "tags": two},
 		},
 		{
-			kind: "karpenter_discovery_tags", id: testCluster, unproven: true, setting: setAWS(meddleWithTags), remade: true, faults: faultsInAWS(), writes: writesAWS, denial: denialInAWS,
+			kind: "karpenter_discovery_tags", id: testCluster, unproven: true, setting: setAWS(meddleWithTags), remade: true, oneIn: 4, faults: faultsInAWS(), writes: writesAWS, denial: denialInAWS,
 			first:  object{"cluster_name": testCluster, "subnet_ids": list{"subnet-ours", "subnet-tagged"}, "security_group_ids": list{"sg-ours"}},
 			second: object{"cluster_name": testCluster, "subnet_ids": list{"subnet-tagged", "subnet-more"}},
 		},
 		{
-			kind: "karpenter_interruption_queue", id: testCluster + "," + testCluster, setting: setAWS(meddleWithQueue), remade: true, faults: faultsInAWS(), writes: writesAWS, denial: denialInAWS,
+			kind: "karpenter_interruption_queue", id: testCluster + "," + testCluster, setting: setAWS(meddleWithQueue), remade: true, oneIn: 4, faults: faultsInAWS(), writes: writesAWS, denial: denialInAWS,
 			first:  object{"cluster_name": testCluster, "tags": one},
 			second: object{"cluster_name": testCluster, "tags": two},
 		},

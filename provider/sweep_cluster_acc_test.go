@@ -142,12 +142,12 @@ func (c *swept) sweepsBesideOthers() []*sweep {
 	}
 	return []*sweep{
 		{
-			kind: "karpenter_node_class", id: "ours", setting: c.set, oneIn: 2, faults: faultsInCluster(), writes: writesCluster, denial: denialInCluster,
+			kind: "karpenter_node_class", id: "ours", setting: c.set, oneIn: 6, faults: faultsInCluster(), writes: writesCluster, denial: denialInCluster,
 			first:  ownClass(object{"object_labels": object{"a": "1", "b": "1"}}),
 			second: ownClass(object{"tags": object{"env": "two"}, "detailed_monitoring": true, "object_labels": object{"a": "2"}, "object_annotations": object{"owner": "x"}}),
 		},
 		{
-			kind: "karpenter_node_pool", id: "spot", setting: c.set, oneIn: 2, faults: faultsInCluster(), writes: writesCluster, denial: denialInCluster,
+			kind: "karpenter_node_pool", id: "spot", setting: c.set, oneIn: 6, faults: faultsInCluster(), writes: writesCluster, denial: denialInCluster,
 			first: pool(object{"limits": object{"cpu": "5"}}), second: pool(object{"weight": 7, "object_labels": object{"a": "2"}, "object_annotations": paused()}),
 			renamed: pool(object{"limits": object{"cpu": "5"}, "name": "other"}), newID: "other",
 		},
@@ -158,7 +158,7 @@ func paused() object { return object{"karpenterd.sh/pause-disruption": "true"} }
 
 func (c *swept) sweepOfDaemon() *sweep {
 	return &sweep{
-		kind: "karpenter_daemon", id: "karpenter", setting: c.set, turns: true, oneIn: 4, once: true, faults: faultsInCluster(), writes: writesCluster, denial: denialInCluster,
+		kind: "karpenter_daemon", id: "karpenter", setting: c.set, turns: true, oneIn: 12, once: true, faults: faultsInCluster(), writes: writesCluster, denial: denialInCluster,
 		// What changes: every object by its labels, the service account by its name, and the definitions by their adoption.
 		first: idle(nil), second: idle(object{"labels": object{"team": "platform"}, "service_account": "other", "adopt_definitions": true}),
 	}

@@ -121,7 +121,7 @@ func trialsOfClass(t *testing.T) *trials {
 	t.Helper()
 	const amount, other = "20Gi", "30Gi"
 	return &trials{
-		kind: "karpenter_node_class", h: startObjects(t).provider(t), byType: true, oneIn: 4,
+		kind: "karpenter_node_class", h: startObjects(t).provider(t), byType: true, oneIn: 8,
 		base: classConfig(object{"wait": false}),
 		values: map[string][2]any{
 			"block_device_mappings.ebs.volume_size": {amount, other},
@@ -150,7 +150,7 @@ func trialsOfClass(t *testing.T) *trials {
 func trialsOfPool(t *testing.T) *trials {
 	t.Helper()
 	return &trials{
-		kind: "karpenter_node_pool", h: startObjects(t).provider(t), byType: true, oneIn: 3,
+		kind: "karpenter_node_pool", h: startObjects(t).provider(t), byType: true, oneIn: 6,
 		base: poolConfig(object{"wait": false}),
 		values: map[string][2]any{
 			"termination_grace_period": {"1h", "2h"}, "expire_after": {"24h", "Never"},
@@ -194,7 +194,7 @@ func trialsOfDaemon(t *testing.T) *trials {
 	server := startObjects(t)
 	return &trials{
 		kind: "karpenter_daemon", h: hasty(t, with(startCloud(t).config(), object{"kubernetes": object{"host": server.URL, "token": "t"}})),
-		base: with(daemonConfig(), object{"wait": false}), values: values, stays: true, oneIn: 8,
+		base: with(daemonConfig(), object{"wait": false}), values: values, stays: true, oneIn: 16,
 		before: func() { server.leads("karpenterd-abc", time.Now()) },
 		untried: map[string]string{
 			"affinity":          "provider/internal/convert tries each field, both ways",

@@ -92,7 +92,9 @@ func (c *ControlPlane) LogFile(component string) string {
 func (c *ControlPlane) run(name, binary string, args []string) (*proc.Process, error) {
 	p, err := c.options.Processes.Start(proc.Spec{
 		Name: name, Path: binary, Args: args, LogFile: c.LogFile(name), Dir: c.options.Dir,
-		Env: []string{"HOME=" + c.options.Dir, "PATH=" + os.Getenv("PATH")},
+		// Garbage may pile up to four times of what is in use: many small components on few
+		// processors have memory to spare, and no time.
+		Env: []string{"HOME=" + c.options.Dir, "PATH=" + os.Getenv("PATH"), "GOGC=300", "GOMEMLIMIT=1GiB"},
 	})
 	c.running[name] = p
 	return p, err

@@ -80,7 +80,7 @@ func TestMove_EndsWhereverTheDaemonIsKilled(t *testing.T) {
 	c := d.startCutter(t)
 	d.apply(t, d.nodeClass(nodeClassName, nil))
 	c.start(t)
-	points := share.Of(t.Name(), 3, crashPoints()) // "everywhere" has each kind of write once
+	points := share.Of(t.Name(), 6, crashPoints()) // "everywhere" has each kind of write once
 	moves := d.prepare(t, len(points)+2)
 
 	d.part(t, "nowhere", func(t *testing.T, d *daemonLab) {
