@@ -98,7 +98,7 @@ func (o *opener) takes(h *room.Host, p demand.PodRef) bool {
 	g, _ := o.Snapshot.GroupOf(p.ID)
 	table, known := o.running[g]
 	if !known {
-		table = topology.Build(o.Snapshot, []topology.Class{{Namespace: p.Namespace, Labels: p.Labels, Shape: p.Shape}})
+		table = topology.Build(o.Snapshot, []topology.Class{{Namespace: p.Namespace, Labels: p.Labels, Shape: p.Shape}}, o.Policy.ExactNamespaces)
 		o.running[g] = table
 	}
 	return table.Empty() || table.Room(0, h.Place()) > 0
