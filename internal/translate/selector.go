@@ -87,14 +87,7 @@ func narrow(s cluster.PodSelector, keys []string, op label.Operator, own map[str
 	return s
 }
 
-// unmerged returns those of the keys that the API server has not merged into the selector. It
-// takes no key that the selector names, and names it where it has merged the pod's value.
-func unmerged(s cluster.PodSelector, keys []string) []string {
-	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { _, there := s.Match.Get(label.Canonical(key)); return there })
-}
-
-// spread reads a topology spread constraint of a pod with the labels own. What the API server
-// has merged stays, as with podTerm.
+// spread reads a topology spread constraint of a pod with the labels own.
 func spread(c corev1.TopologySpreadConstraint, own map[string]string) (cluster.Spread, error) {
 	s, err := selector(c.LabelSelector)
 	if err != nil {
@@ -105,7 +98,7 @@ func spread(c corev1.TopologySpreadConstraint, own map[string]string) (cluster.S
 	}
 	out := cluster.Spread{
 		Key: label.Canonical(c.TopologyKey), MaxSkew: int64(c.MaxSkew), Soft: c.WhenUnsatisfiable == corev1.ScheduleAnyway,
-		Selector: narrow(s, unmerged(s, c.MatchLabelKeys), label.In, own),
+		Selector: narrow(s, c.MatchLabelKeys, label.In, own),
 	}
 	if c.MinDomains != nil {
 		out.MinDomains = int64(*c.MinDomains)
@@ -128,7 +121,9 @@ func podTerm(t corev1.PodAffinityTerm, weight int32, p *corev1.Pod) (cluster.Pod
 	if err != nil {
 		return cluster.PodTerm{}, fmt.Errorf("namespaceSelector: %w", err)
 	}
-	match, mismatch := unmerged(s, t.MatchLabelKeys), unmerged(s, t.MismatchLabelKeys)
+	merged := func(key string) bool { _, there := s.Match.Get(label.Canonical(key)); return there }
+	match := slices.DeleteFunc(slices.Clone(t.MatchLabelKeys), merged)
+	mismatch := slices.DeleteFunc(slices.Clone(t.MismatchLabelKeys), merged)
 	s = narrow(narrow(s, match, label.In, p.Labels), mismatch, label.NotIn, p.Labels)
 	out := cluster.PodTerm{
 		Weight: weight, Key: label.Canonical(t.TopologyKey), Selector: s, InNamespaces: in,

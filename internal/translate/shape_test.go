@@ -204,32 +204,6 @@ func TestPodTerm_WhatTheServerMergedStaysWhenLabelsChange(t *testing.T) {
 	}
 }
 
-// Since Kubernetes 1.34 for spreads, too.
-func TestSpread_WhatTheServerMergedStaysWhenLabelsChange(t *testing.T) {
-	for name, c := range map[string]struct {
-		merged []string
-		want   string
-	}{
-		"merged":         {[]string{"old"}, "rev In [old]"},
-		"not merged":     {nil, "rev In [new]"},
-		"as it still is": {[]string{"new"}, "rev In [new]"},
-	} {
-		p := word(t, translate.Lookups{}, func(p *corev1.Pod) {
-			p.Labels = map[string]string{"rev": "new"}
-			x := corev1.TopologySpreadConstraint{
-				MaxSkew: 1, TopologyKey: label.Zone, WhenUnsatisfiable: corev1.DoNotSchedule, MatchLabelKeys: []string{"rev", "absent"}, LabelSelector: &metav1.LabelSelector{},
-			}
-			if c.merged != nil {
-				x.LabelSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "rev", Operator: "In", Values: c.merged}}
-			}
-			p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{x}
-		})
-		if got := p.Shape.Spread[0].Selector.Match.String(); got != c.want {
-			t.Errorf("%s: selector %s, want %s", name, got, c.want)
-		}
-	}
-}
-
 func TestGang_IsNamedByAnnotationThenFieldThenLabel(t *testing.T) {
 	group := "field"
 	got := word(t, translate.Lookups{}, func(p *corev1.Pod) { p.Labels = map[string]string{v1.LabelPodGroup: "label"} }).Shape.Gang
