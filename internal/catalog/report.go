@@ -33,16 +33,19 @@ type Origin struct {
 	Image string
 }
 
-// Figure is the least amount of one resource that nodes have reported for pods.
+// Figure is the least amount of one resource that nodes have reported for pods; of a device,
+// see WithDevices, what the youngest node has.
 type Figure struct {
 	Least int64
 	Node  string    // that reported it
 	Seen  time.Time // when a node last reported as little
+	// Of devices alone: when the node was made, and how many nodes in a row had fewer than
+	// their NodeClaims promised.
+	Joined time.Time `json:",omitzero"`
+	Short  int       `json:",omitempty"`
 }
 
-// Report is what nodes of one origin and instance type have reported, by resource. It has
-// the resources that the kubelet itself knows. Others follow from device plugins, which may
-// be late: a node without its devices says nothing about the next one.
+// Report is what nodes of one origin and instance type have reported, by resource.
 type Report map[string]Figure
 
 // Reports are what nodes have reported, by origin and instance type. A value is not changed
@@ -88,8 +91,11 @@ func (all Reports) With(of Origin, instanceType, node string, allocatable quanti
 // over says whether the figure does not count any more. A date that is still to come was not
 // read from a clock.
 func (f Figure) over(now time.Time) bool {
-	age := now.Sub(f.Seen)
-	return age >= ReportLife || age <= -reportStep
+	age, life := now.Sub(f.Seen), ReportLife
+	if f.Short > 0 {
+		life = deviceLife
+	}
+	return age >= life || age <= -reportStep
 }
 
 // put returns the reports with the report. Where they are too many, the oldest goes.
@@ -165,7 +171,8 @@ func merge(a, b Report) Report {
 		out = Report{}
 	}
 	for name, f := range b {
-		if old, known := out[name]; !known || cmp.Or(cmp.Compare(f.Least, old.Least), old.Seen.Compare(f.Seen), strings.Compare(f.Node, old.Node)) < 0 {
+		// Joined is zero for all but devices.
+		if old, known := out[name]; !known || cmp.Or(old.Joined.Compare(f.Joined), cmp.Compare(f.Least, old.Least), old.Seen.Compare(f.Seen), strings.Compare(f.Node, old.Node)) < 0 {
 			out[name] = f
 		}
 	}
@@ -179,7 +186,7 @@ func (all Reports) Of(class, spec string, images []string, now time.Time) map[st
 	for _, image := range images {
 		for name, r := range all[Origin{class, spec, image}] {
 			current := maps.Clone(r)
-			maps.DeleteFunc(current, func(_ string, f Figure) bool { return f.over(now) })
+			maps.DeleteFunc(current, func(_ string, f Figure) bool { return f.over(now) || f.accident() })
 			out[name] = merge(out[name], current)
 		}
 	}
@@ -209,7 +216,11 @@ func AsReported(types []InstanceType, reports map[string]Report) []InstanceType 
 	out := slices.Clone(types)
 	for i := range out {
 		t := &out[i]
-		for _, name := range resourcesReported() {
+		names := resourcesReported()
+		for _, a := range t.Allocatable.Extended {
+			names = append(names, a.Name)
+		}
+		for _, name := range names {
 			listed := t.Allocatable.Get(name)
 			f, known := reports[t.Name][name]
 			if !known {

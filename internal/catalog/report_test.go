@@ -86,7 +86,7 @@ func TestReports_MergedTheLesserCountsInWhateverOrder(t *testing.T) {
 	two, _ = two.With(Origin{Class: "other"}, "m5.large", "b", memory(3), reportedAt)
 	for _, all := range []Reports{one.Merge(two), two.Merge(one)} {
 		r := all[origin]["m5.large"]
-		if r[quantity.CPU] != (Figure{5, "a", reportedAt}) || r[quantity.Memory] != (Figure{8, "b", reportedAt.Add(time.Hour)}) || len(all) != 2 {
+		if r[quantity.CPU] != (Figure{Least: 5, Node: "a", Seen: reportedAt}) || r[quantity.Memory] != (Figure{Least: 8, Node: "b", Seen: reportedAt.Add(time.Hour)}) || len(all) != 2 {
 			t.Errorf("merged %v", all)
 		}
 	}

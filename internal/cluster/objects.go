@@ -47,11 +47,15 @@ func (p *Pod) Lost() bool { return p.Moves() && p.Owner == Owner{} }
 
 // Controller names what creates the pod anew; "" for nothing. All ReplicaSets of a
 // Deployment are one: in a rollout, pods of the new one come in place of those of the old
-// one.
+// one. So are those of a Rollout of Argo.
 func (p *Pod) Controller() string {
-	if hash, has := p.Labels.Get("pod-template-hash"); has && p.Owner.Kind == "ReplicaSet" {
-		if name, is := strings.CutSuffix(p.Owner.Name, "-"+hash); is {
-			return p.Namespace + "/" + name
+	if p.Owner.Kind == "ReplicaSet" {
+		for _, key := range [...]string{"pod-template-hash", "rollouts-pod-template-hash"} {
+			if hash, has := p.Labels.Get(key); has {
+				if name, is := strings.CutSuffix(p.Owner.Name, "-"+hash); is {
+					return p.Namespace + "/" + name
+				}
+			}
 		}
 	}
 	return p.Owner.UID

@@ -365,3 +365,25 @@ func TestStep_ARemovalEndsWhenTheMemoryIsLost(t *testing.T) {
 		}
 	}
 }
+
+// Karpenter taints a node first and then says why. One that ended in between has left a node
+// that takes no pod.
+func TestStep_ANodeThatIsTaintedAndThatNothingDisruptsIsRestored(t *testing.T) {
+	w := newWorld(t).pods("web", 1, 1000).running()
+	w.onNode(w.objects.Nodes[0].Name, func(n *cluster.Node) { n.Disrupted = true })
+	restored := of[plan.Restore](w.step())
+	if len(restored) != 1 || restored[0].Node != w.objects.Nodes[0].Name || restored[0].Why != "nothing disrupts the node" {
+		t.Fatalf("restored %+v", restored)
+	}
+	if again := of[plan.Restore](w.step()); len(again) > 0 {
+		t.Errorf("asked again at once for a taint that somebody else has put there: %+v", again)
+	}
+	w.now = w.now.Add(10 * time.Minute)
+	w.onNode(w.objects.Nodes[0].Name, func(n *cluster.Node) { n.Disrupted = false })
+	w.objects.Claims[0].Interruption = &cluster.Interruption{Noticed: w.now, Deadline: w.now.Add(2 * time.Minute)}
+	w.step()
+	w.onNode(w.objects.Nodes[0].Name, func(n *cluster.Node) { n.Disrupted = true })
+	if wrong := of[plan.Restore](w.step()); len(wrong) > 0 {
+		t.Errorf("an interrupted node is restored: %+v", wrong)
+	}
+}

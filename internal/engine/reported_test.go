@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,7 +32,9 @@ func (s *smaller) report() {
 		for _, x := range s.listed {
 			if x.Name == name {
 				n.Allocatable = x.Allocatable.Sub(s.less)
-				s.reports, _ = s.reports.With(catalog.Origin{Class: "default"}, name, n.Name, n.Allocatable, s.now)
+				of := catalog.Origin{Class: "default"}
+				s.reports, _ = s.reports.With(of, name, n.Name, n.Allocatable, s.now)
+				s.reports, _ = s.reports.WithDevices(of, name, catalog.Machine{Node: n.Name, Joined: n.Created, Has: n.Allocatable, Listed: x.Allocatable}, s.now)
 			}
 		}
 	}
@@ -62,6 +65,11 @@ func (s *smaller) play(steps, boot int) (launched []string, most int) {
 			ordered = nil
 		}
 		s.report()
+		for i := range s.objects.Claims { // the daemon initializes no node without its devices
+			c := &s.objects.Claims[i]
+			n, up := s.nodeNamed(c.Node)
+			c.Initialized = c.Initialized && !(up && slices.ContainsFunc(c.Requests.Extended, func(a quantity.Amount) bool { return n.Allocatable.Get(a.Name) == 0 }))
+		}
 		most = max(most, len(s.objects.Claims))
 		s.now = s.now.Add(10 * time.Second)
 	}
@@ -106,13 +114,33 @@ func TestStep_AtMostOneNodeOfATypeComesInVainWhereNodesAreSmaller(t *testing.T) 
 	}
 }
 
-// The world tells the case from one that plans by the catalogue: there, nodes are launched on
-// and on.
-func TestStep_WithoutReportsANodeIsLaunchedAgainAndAgain(t *testing.T) {
-	s := &smaller{world: newWorld(t).pods("web", 1, 500, almostAll(quantity.Memory)), less: quantity.Resources{MemoryBytes: 20 << 20}, deaf: true}
-	s.listed = s.objects.Classes[0].Types
-	if launched, _ := s.play(120, 1); len(launched) < 10 {
-		t.Errorf("%d launches: the other tests show nothing", len(launched))
+// What a node has when it is up is known without a report: pods for which it is too small get
+// no other of its type for a while.
+func TestStep_WithoutReportsEachTypeComesInVainOnceAnHour(t *testing.T) {
+	for resource, less := range map[string]quantity.Resources{
+		quantity.Memory: {MemoryBytes: 20 << 20}, quantity.EphemeralStorage: {EphemeralBytes: 20 << 20}, gpus: quantity.Resources{}.Extend(gpus, 1),
+	} {
+		s := &smaller{world: newWorld(t).pods("web", 1, 500, almostAll(resource)), less: less, deaf: true}
+		want := 3
+		switch resource {
+		case quantity.Memory:
+			want = 2 // the second is large enough
+		case gpus:
+			s.objects.Classes[0].Types = s.objects.Classes[0].Types[:1]
+			s.objects.Classes[0].Types[0] = withGPUs(s.objects.Classes[0].Types[0], 8)
+			s.objects.Pods[0].Shape.Requests = s.objects.Pods[0].Shape.Requests.Extend(gpus, 8)
+			want = 2 // the first may be broken
+		}
+		s.listed = s.objects.Classes[0].Types
+		s.objects.Pools[0].Disruption = saving()
+		if launched, _ := s.play(6*55, 6); len(launched) != want {
+			t.Errorf("%s: launched %v in less than an hour, want %d", resource, launched, want)
+		}
+		if want > 2 {
+			if text := s.step().Plan.Outcomes[0].Explain(); !strings.Contains(text, "for pods than they need") || !strings.Contains(text, resource) {
+				t.Error(text)
+			}
+		}
 	}
 }
 
@@ -155,5 +183,46 @@ func TestStep_ADiskThatIsReportedLateIsWaitedFor(t *testing.T) {
 	n.Ready, n.Allocatable.EphemeralBytes = false, 0
 	if again := of[plan.Launch](w.step()); len(l) != 1 || len(again) > 0 {
 		t.Errorf("launched %v, and then %v", typed(l), typed(again))
+	}
+}
+
+// A device may be broken on one machine. Where a second one has too few as well, all have.
+func TestStep_AtMostTwoNodesComeInVainForDevicesThatNodesDoNotHave(t *testing.T) {
+	for name, c := range map[string]struct {
+		has  int64
+		boot int
+	}{
+		"one is missing":             {7, 1},
+		"one is missing, slow nodes": {7, 6},
+		"all are missing":            {0, 6},
+	} {
+		s := &smaller{world: newWorld(t).pods("gpu", 1, 500, askGPUs(8)), less: quantity.Resources{}.Extend(gpus, 8-c.has)}
+		s.objects.Classes[0].Types = s.objects.Classes[0].Types[:1]
+		s.objects.Classes[0].Types[0] = withGPUs(s.objects.Classes[0].Types[0], 8)
+		s.listed = s.objects.Classes[0].Types
+		s.objects.Pools[0].Disruption = saving()
+		launched, most := s.play(6*90, c.boot) // an hour and a half
+		s.memory = engine.Memory{}             // the daemon starts anew
+		more, _ := s.play(6*90, c.boot)
+		if n := len(launched) + len(more); n != 2 || most > 2 {
+			t.Errorf("%s: %d launches, %d nodes at once", name, n, most)
+		}
+		if out := s.step(); !strings.Contains(out.Plan.Outcomes[0].Explain(), "lacks "+gpus) {
+			t.Errorf("%s: %s", name, out.Plan.Outcomes[0].Explain())
+		}
+	}
+}
+
+// The same nodes are good for pods that need what they have.
+func TestStep_NodesWithFewerDevicesServePodsThatNeedNoMore(t *testing.T) {
+	s := &smaller{world: newWorld(t).pods("large", 1, 500, askGPUs(8)), less: quantity.Resources{}.Extend(gpus, 1)}
+	s.objects.Classes[0].Types = s.objects.Classes[0].Types[:1]
+	s.objects.Classes[0].Types[0] = withGPUs(s.objects.Classes[0].Types[0], 8)
+	s.listed = s.objects.Classes[0].Types
+	s.play(60, 1)
+	s.pods("small", 2, 500, askGPUs(4))
+	launched, _ := s.play(60, 1)
+	if left := s.pending(); len(launched) > 2 || len(left) != 1 {
+		t.Errorf("launched %v, pending %v", launched, left)
 	}
 }

@@ -52,7 +52,9 @@ func (t *try) gather() *assign.Assigner {
 	memory := t.of.in.Memory.Next(t.Snapshot, t.Now)
 	d := demand.Gather(t.View, &memory, j, t.of.excluded)
 	d.GatherRules()
-	return &assign.Assigner{View: t.View, Journal: j, Memory: &memory, Demand: d, Room: room.Gather(t.View, d, j, &t.known.room), Solver: t.solver, Least: t.keepsFrom()}
+	r := room.Gather(t.View, d, j, &t.known.room)
+	r.NoteVain(&memory)
+	return &assign.Assigner{View: t.View, Journal: j, Memory: &memory, Demand: d, Room: r, Solver: t.solver, Least: t.keepsFrom()}
 }
 
 // keepsFrom returns the least priority whose promises the try keeps. A first plan

@@ -182,6 +182,7 @@ const (
 	Filling          WaitReason = "the scheduler to fill nodes that have opened, as pods cannot be nominated"
 	Replacement      WaitReason = "the replacement of an interrupted node"
 	CapacityToReturn WaitReason = "capacity that ran out to return"
+	NodesToComeUp    WaitReason = "another node for pods whose last nodes did not come up"
 	MorePods         WaitReason = "more pods that are still arriving"
 	LaunchToFinish   WaitReason = "a launch or registration to finish"
 	StaticNodes      WaitReason = "nodes that static pools lack to be launched"

@@ -154,7 +154,7 @@ func (r *run) topology(p *pod) func(*node) bool {
 			}
 		}
 	}
-	table := topology.Build(r.view.snapshot(), classes)
+	table := topology.Build(r.view.snapshot(), classes, r.cfg.Policy.ExactNamespaces)
 	return func(n *node) bool {
 		place := topology.Place{Name: n.Name, Labels: n.Labels, Taints: n.Taints}
 		count := func(each int64) {

@@ -95,7 +95,8 @@ func TestNodeClaim_HasNoKeyOfTheDaemonsDomainFromATemplate(t *testing.T) {
 	pool.Name = "team"
 	pool.Spec.Template.ObjectMeta.Annotations = own
 	pool.Spec.Template.ObjectMeta.Labels = own
-	taints := []v1.Taint{{Key: "team", Effect: "NoSchedule"}, {Key: v1.TaintAwaitingPods, Effect: "NoSchedule"}, {Key: v1.OwnDomain + "/goes-next", Effect: "PreferNoSchedule"}}
+	taints := []v1.Taint{{Key: "team", Effect: "NoSchedule"}, {Key: v1.TaintAwaitingPods, Effect: "NoSchedule"}, {Key: v1.OwnDomain + "/goes-next", Effect: "PreferNoSchedule"},
+		{Key: v1.TaintDisrupted, Effect: "NoSchedule"}, {Key: v1.TaintDisrupted, Value: "disrupting", Effect: "NoExecute"}, {Key: v1.TaintUnregistered, Effect: "NoExecute"}}
 	pool.Spec.Template.Spec.Taints, pool.Spec.Template.Spec.StartupTaints = taints, taints
 	least := 1
 	pool.Spec.Template.Spec.Requirements = []v1.Requirement{{Key: v1.AnnotationPlanned, Operator: "In", Values: []string{"forged"}, MinValues: &least}, {Key: "tier", Operator: "Exists"}}
@@ -117,8 +118,14 @@ func TestNodeClaim_HasNoKeyOfTheDaemonsDomainFromATemplate(t *testing.T) {
 	if len(claim.Spec.Taints) != 1 || len(claim.Spec.StartupTaints) != 2 || claim.Spec.StartupTaints[1].Key != v1.TaintAwaitingPods || len(read.Taints) != 1 || len(read.StartupTaints) != 1 {
 		t.Errorf("taints %v and %v, of the pool %v and %v", claim.Spec.Taints, claim.Spec.StartupTaints, read.Taints, read.StartupTaints)
 	}
-	if len(own) != 12 || len(taints) != 3 {
+	if len(own) != 12 || len(taints) != 6 {
 		t.Error("the pool was changed")
+	}
+	remarks := translate.PoolRemarks(pool)
+	for _, key := range []string{v1.TaintAwaitingPods, v1.TaintDisrupted, v1.TaintUnregistered} {
+		if len(remarks) != 1 || !strings.Contains(remarks[0].Text, "taint "+key) {
+			t.Errorf("remarks %+v do not name the taint %s", remarks, key)
+		}
 	}
 }
 

@@ -56,10 +56,17 @@ func notesOf(all map[string]string) (out []string) {
 	return out
 }
 
-// usersTaints returns a copy of the taints without those of the daemon's own domain, which
-// the daemon puts on nodes and takes off again; nil if there are none.
+// usersTaints returns a copy of the taints without those that the daemon puts on nodes and
+// takes off again; nil if there are none.
 func usersTaints(all []v1.Taint) []v1.Taint {
-	return slices.DeleteFunc(slices.Clone(all), func(t v1.Taint) bool { return v1.IsOwn(t.Key) })
+	return slices.DeleteFunc(slices.Clone(all), func(t v1.Taint) bool { return ofDaemon(t) })
+}
+
+// ofDaemon says whether the taint is one by which the daemon, or Karpenter, marks a node: those
+// of the daemon's own domain, that of nodes that have not registered, and that of nodes that are
+// about to go. A node that had it from its pool would never take a pod.
+func ofDaemon(t v1.Taint) bool {
+	return v1.IsOwn(t.Key) || t.Key == v1.TaintUnregistered || t.Key == v1.TaintDisrupted
 }
 
 // usersRequirements returns a copy of the requirements without those on labels of the daemon's
@@ -100,7 +107,7 @@ func PoolRemarks(p *v1.NodePool) []Remark {
 	note("annotation", notesOf(t.ObjectMeta.Annotations))
 	for _, list := range [][]v1.Taint{t.Spec.Taints, t.Spec.StartupTaints} {
 		for _, x := range list {
-			if v1.IsOwn(x.Key) {
+			if ofDaemon(x) {
 				note("taint", []string{x.Key})
 			}
 		}
@@ -112,7 +119,7 @@ func PoolRemarks(p *v1.NodePool) []Remark {
 	}
 	if len(found) > 0 {
 		out = append(out, Remark{RemarkReserved, "The template has " + strings.Join(found, ", ") + ". Keys of " + v1.OwnDomain +
-			", and those by which Karpenter notes the state of a NodeClaim, are the daemon's own, so new nodes do not get them: remove them from the template, or choose keys of another domain. Annotations for pods belong on the pods, and those for the NodePool on the NodePool itself."})
+			", and those by which Karpenter notes the state of a NodeClaim or a node, are the daemon's own, so new nodes do not get them: remove them from the template, or choose keys of another domain. Annotations for pods belong on the pods, and those for the NodePool on the NodePool itself."})
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -44,7 +45,7 @@ func Pool(p *v1.NodePool) cluster.Pool {
 		out.NotReady = err.Error()
 		return out
 	}
-	out.Requirements, out.MinValues = reqs, minValues(users)
+	out.Requirements, out.MinValues = reqs.And(ofInstances(out.Labels)), minValues(users)
 	tenancy, refused := tenancyOfPool(reqs, out.Labels)
 	if refused != "" {
 		out.NotReady = refused
@@ -63,6 +64,21 @@ func Pool(p *v1.NodePool) cluster.Pool {
 	}
 	out.Ready = true
 	return out
+}
+
+// ofInstances returns the labels that instances have by themselves as requirements. As with
+// Karpenter, a pool whose template has such a label launches only instances that have it.
+func ofInstances(labels label.Labels) label.Requirements {
+	var out []label.Requirement
+	for _, x := range labels {
+		switch key := label.Canonical(x.Key); {
+		case key == label.Tenancy, key == label.Hostname, !label.OfInstance(key): // the first is read apart
+		case strings.HasPrefix(key, awsv1.Group+"/") && !strings.HasPrefix(key, awsv1.Group+"/instance-"):
+		default:
+			out = append(out, label.Is(key, x.Value))
+		}
+	}
+	return label.All(out...)
 }
 
 // minValues reads how many values of a label the types of a launch must have.

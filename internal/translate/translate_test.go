@@ -240,3 +240,32 @@ func TestPool_DecidesTheTenancyOfItsNodes(t *testing.T) {
 		}
 	}
 }
+
+// The labels of the template that instances decide are requirements, as with Karpenter, in
+// whatever spelling. Others are only labels.
+func TestPool_ALabelThatInstancesDecideIsARequirement(t *testing.T) {
+	for key, want := range map[string]string{
+		label.Arch: label.Arch, "beta.kubernetes.io/arch": label.Arch, "beta.kubernetes.io/os": label.OS,
+		"beta.kubernetes.io/instance-type": label.InstanceType, label.InstanceType: label.InstanceType,
+		label.Zone: label.Zone, "failure-domain.beta.kubernetes.io/zone": label.Zone, "topology.ebs.csi.aws.com/zone": label.Zone,
+		label.ZoneID: label.ZoneID, "failure-domain.beta.kubernetes.io/region": label.Region, label.CapacityType: label.CapacityType,
+		"karpenter.k8s.aws/instance-family": "karpenter.k8s.aws/instance-family",
+		"team":                              "", "node.kubernetes.io/team": "", "karpenter.k8s.aws/ec2nodeclass": "",
+	} {
+		pool := &v1.NodePool{}
+		pool.Spec.Template.ObjectMeta.Labels = map[string]string{key: "x"}
+		got := translate.Pool(pool)
+		if !got.Ready {
+			t.Errorf("%s: %s", key, got.NotReady)
+		}
+		if want == "" && len(got.Requirements) > 0 || want != "" && (len(got.Requirements) != 1 || !got.Requirements.Admits(want, "x") || got.Requirements.Admits(want, "y")) {
+			t.Errorf("%s: requirements %v", key, got.Requirements)
+		}
+	}
+	pool := &v1.NodePool{}
+	pool.Spec.Template.ObjectMeta.Labels = map[string]string{label.Zone: "a"}
+	pool.Spec.Template.Spec.Requirements = []v1.Requirement{{Key: label.Zone, Operator: "In", Values: []string{"a", "b"}}}
+	if got := translate.Pool(pool).Requirements; !got.Admits(label.Zone, "a") || got.Admits(label.Zone, "b") {
+		t.Errorf("with a requirement of two zones: %v", got)
+	}
+}

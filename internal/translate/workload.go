@@ -87,10 +87,12 @@ const desiredReplicas = "deployment.kubernetes.io/desired-replicas"
 const revision = "deployment.kubernetes.io/revision"
 
 // ControllerSince returns when the controller was created, or the Deployment of a
-// ReplicaSet; zero if nobody knows, as a rollout has made the ReplicaSet.
+// ReplicaSet; zero if nobody knows, as a rollout has made the ReplicaSet, or another controller
+// than a Deployment.
 func ControllerSince(controller metav1.Object) time.Time {
 	if r, is := controller.(*appsv1.ReplicaSet); is {
-		if n, numbered := r.Annotations[revision]; replicas(r.Spec.Replicas) == 0 || numbered && n != "1" {
+		n, numbered := r.Annotations[revision]
+		if replicas(r.Spec.Replicas) == 0 || numbered && n != "1" || !numbered && metav1.GetControllerOfNoCopy(r) != nil {
 			return time.Time{}
 		}
 	}

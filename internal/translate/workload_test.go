@@ -334,6 +334,8 @@ func TestControllerSince_IsKnownUnlessARolloutMadeTheReplicaSet(t *testing.T) {
 		}
 		return r
 	}
+	yes, ofRollout := true, set("", nil)
+	ofRollout.OwnerReferences = []metav1.OwnerReference{{APIVersion: "argoproj.io/v1alpha1", Kind: "Rollout", Name: "web", Controller: &yes}}
 	for name, c := range map[string]struct {
 		controller metav1.Object
 		known      bool
@@ -343,6 +345,7 @@ func TestControllerSince_IsKnownUnlessARolloutMadeTheReplicaSet(t *testing.T) {
 		"the first of a Deployment":         {set("1", nil), true},
 		"the second of a Deployment":        {set("2", nil), false},
 		"one of which nothing is kept":      {set("", &none), false},
+		"one of a Rollout":                  {ofRollout, false},
 	} {
 		if got := translate.ControllerSince(c.controller); got.IsZero() == c.known || c.known && !got.Equal(since.Time) {
 			t.Errorf("%s: %s", name, got)

@@ -43,6 +43,13 @@ func (j *joined) now() family.Cluster {
 	return j.latest
 }
 
+// exactlyFrom is the first minor version of Kubernetes whose scheduler selects namespaces by
+// their labels alone; see topology.Build.
+const exactlyFrom = 37
+
+// exactNamespaces says whether the scheduler of the cluster does so.
+func (j *joined) exactNamespaces() bool { return minorNumber(j.now().Kubernetes) >= exactlyFrom }
+
 // read asks EKS. The minor version of Kubernetes is given.
 func (j *joined) read(ctx context.Context, minor string) error {
 	found, err := j.eks.Cluster(ctx, j.name)

@@ -132,3 +132,11 @@ func TestJoined_TheEndpointOfTheSettingsStays(t *testing.T) {
 		t.Errorf("cluster %+v, %v", j.now(), err)
 	}
 }
+
+func TestJoined_NamespacesAreSelectedAsTheSchedulerOfTheClusterDoes(t *testing.T) {
+	for version, want := range map[string]bool{"1.30": false, "1.36": false, "1.37": true, "1.38": true, "": false} {
+		if got := (&joined{latest: family.Cluster{Kubernetes: version}}).exactNamespaces(); got != want {
+			t.Errorf("%q: %t", version, got)
+		}
+	}
+}

@@ -228,7 +228,7 @@ func (d *daemon) work(ctx context.Context) error {
 	recorder := d.recorder()
 	seen := witness{recorder, pools}
 	decisions := loop.New(loop.Config{
-		World: d.world, Recorder: recorder, Policy: d.config.Policy, WorkLimit: loop.WorkLimit, Logger: d.logger.Named("loop"),
+		World: d.world, Recorder: recorder, Policy: d.config.Policy, WorkLimit: loop.WorkLimit, Logger: d.logger.Named("loop"), ExactNamespaces: d.joined.exactNamespaces,
 		Memory: engine.After(pool.DisruptedUntil(d.world.NodePools(), time.Now())),
 		Actor:  &act.Actor{Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world, Recorder: seen, Now: time.Now},
 	})

@@ -92,8 +92,7 @@ func valueOf(o aws.Override, types map[string]catalog.InstanceType, key string) 
 }
 
 // suited returns the types that meet the requirements of the NodeClaim which instance
-// types decide. Where the NodeClaim does not list types, they also hold what it requests;
-// if none does, that is no matter.
+// types decide. Where the NodeClaim does not list types, they also hold what it requests.
 func suited(claim cluster.Claim, types []catalog.InstanceType) []catalog.InstanceType {
 	var decided label.Requirements = pick.Those(claim.Requirements, func(r label.Requirement) bool {
 		return r.Key() != label.InstanceType && slices.ContainsFunc(types, func(t catalog.InstanceType) bool { _, there := t.Labels.Get(r.Key()); return there })
@@ -104,8 +103,5 @@ func suited(claim cluster.Claim, types []catalog.InstanceType) []catalog.Instanc
 			return types
 		}
 	}
-	if large := pick.Those(types, func(t catalog.InstanceType) bool { return claim.Requests.Fits(t.Allocatable) }); len(large) > 0 {
-		return large
-	}
-	return types
+	return pick.Those(types, func(t catalog.InstanceType) bool { return claim.Requests.Fits(t.Allocatable) })
 }

@@ -126,8 +126,12 @@ func TestMakeOrder_ANodeClaimGetsTypesThatMeetWhatItAsksFor(t *testing.T) {
 		}
 	}
 	claim.Spec.Resources.Requests[corev1.ResourceCPU] = resource.MustParse("100000")
-	if _, err := makeOrder(claim, k, types, facts); err != nil {
+	if _, err := makeOrder(claim, k, types, facts); err == nil || !strings.Contains(err.Error(), "no instance type of EC2NodeClass "+k.Name+" holds what it requests (100000000m cpu)") {
 		t.Errorf("no type holds what it requests: %v", err)
+	}
+	claim.Spec.Requirements = append(claim.Spec.Requirements, v1.Requirement{Key: label.InstanceType, Operator: corev1.NodeSelectorOpIn, Values: []string{"m7g.large"}})
+	if _, err := makeOrder(claim, k, types, facts); err != nil {
+		t.Errorf("the plan has chosen the type: %v", err)
 	}
 }
 

@@ -69,7 +69,11 @@ func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.I
 	if class.Spec.Context != nil {
 		o.request.Context = *class.Spec.Context
 	}
-	for _, t := range suited(translated, types) {
+	fitting := suited(translated, types)
+	if len(fitting) == 0 && len(suited(cluster.Claim{Requirements: translated.Requirements}, types)) > 0 {
+		return order{}, fmt.Errorf("nodeclaim %s: no instance type of EC2NodeClass %s holds what it requests (%s): lower spec.resources.requests, or let its requirements admit larger types", claim.Name, class.Name, translated.Requests)
+	}
+	for _, t := range fitting {
 		overrides := overridesOf(translated, class, t, capacityType, reservation)
 		if len(overrides) > 0 {
 			o.types[t.Name] = t

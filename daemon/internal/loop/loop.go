@@ -59,8 +59,11 @@ type Config struct {
 	Actor    Actor
 	Recorder Recorder
 	Policy   engine.Policy // its Hindrances are the start; Nominate, Bind and CloudAway change the loop's copy
-	Logger   hclog.Logger
-	Memory   engine.Memory // that the first Step starts with
+	// ExactNamespaces says before each Step what Policy.ExactNamespaces is now, as the control
+	// plane may be upgraded; nil: what Policy says.
+	ExactNamespaces func() bool
+	Logger          hclog.Logger
+	Memory          engine.Memory // that the first Step starts with
 	// WorkLimit bounds each Step (engine.Input.WorkLimit); 0 is no limit.
 	WorkLimit int
 }
@@ -226,6 +229,9 @@ func (l *Loop) step(ctx context.Context) time.Time {
 	policy := l.config.Policy
 	policy.Hindrances = l.hinders
 	l.mu.Unlock()
+	if l.config.ExactNamespaces != nil {
+		policy.ExactNamespaces = l.config.ExactNamespaces()
+	}
 
 	in := engine.Input{
 		Snapshot: snapshot, Memory: l.memory, Policy: policy, Now: time.Now(), WorkLimit: l.config.WorkLimit,

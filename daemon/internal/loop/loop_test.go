@@ -33,6 +33,7 @@ type stage struct {
 	fail     int   // how often Do fails
 	fault    error // what Do returns then; nil: some error
 
+	policies         []engine.Policy
 	acting, recorded chan struct{} // if not nil: Record waits for the first, and closes the second
 	log              []string
 	plans            []plan.Plan
@@ -108,12 +109,12 @@ func (s *stage) Do(_ context.Context, p plan.Plan) error {
 	return err
 }
 
-func (s *stage) Record(_ engine.Input, out engine.Output, _ time.Duration) {
+func (s *stage) Record(in engine.Input, out engine.Output, _ time.Duration) {
 	if s.recorded != nil && s.acting != nil {
 		<-s.acting
 		close(s.recorded)
 	}
-	s.outs, s.at = append(s.outs, out), append(s.at, time.Now())
+	s.outs, s.at, s.policies = append(s.outs, out), append(s.at, time.Now()), append(s.policies, in.Policy)
 }
 
 // run runs the loop for the given time.
@@ -315,6 +316,28 @@ func TestLoop_LogsOnceThatBindingsAreForbiddenAndOnceThatTheyAreNotAnyMore(t *te
 			if got := strings.Count(log.String(), text); got != 1 {
 				t.Errorf("%q is logged %d times, want once:\n%s", text, got, log.String())
 			}
+		}
+	})
+}
+
+// A control plane that is upgraded brings another scheduler.
+func TestLoop_PlansAsTheSchedulerOfTheMomentReadsNamespaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, exact := newStage(t), false
+		l := loop.New(loop.Config{
+			World: s, Actor: s, Recorder: s, Policy: engine.DefaultPolicy(), Logger: hclog.NewNullLogger(), ExactNamespaces: func() bool { return exact },
+		})
+		for range 2 {
+			s.policies = nil
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			if err := l.Run(ctx); err != nil {
+				t.Fatal(err)
+			}
+			cancel()
+			if len(s.policies) == 0 || slices.ContainsFunc(s.policies, func(p engine.Policy) bool { return p.ExactNamespaces != exact }) {
+				t.Errorf("exact %t: planned by %+v", exact, s.policies)
+			}
+			exact = true
 		}
 	})
 }

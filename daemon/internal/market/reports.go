@@ -186,7 +186,7 @@ func decodeReports(packed []byte) (catalog.Reports, error) {
 				return nil, errSenseless
 			}
 			for _, f := range r {
-				if f.Least <= 0 {
+				if f.Least < 0 || f.Least == 0 && f.Short == 0 { // of devices, there may be none
 					return nil, errSenseless
 				}
 			}

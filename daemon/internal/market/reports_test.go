@@ -320,6 +320,12 @@ func TestReports_WhatCannotBeReadIsLearnedAnewAndReplaced(t *testing.T) {
 	} else if r.world.Recall(got); r.planned().Allocatable.MemoryBytes != 1<<30 {
 		t.Error("the good one is not read")
 	}
+	none := good(func(k *keptReports) {
+		k.Reports[0].Types["m5.large"]["nvidia.com/gpu"] = catalog.Figure{Node: "old", Short: 2}
+	})
+	if got, err := decodeReports(none); err != nil || len(got) != 1 {
+		t.Errorf("a node without its devices is not read: %v, %v", got, err)
+	}
 }
 
 func setSeen(k *keptReports, at time.Time) {

@@ -37,8 +37,12 @@ func (w *World) learn(n *corev1.Node) {
 		return
 	}
 	of := catalog.Origin{Class: c.Spec.NodeClassRef.Name, Spec: c.Annotations[awsv1.AnnotationNodeClassHash], Image: c.Status.ImageID}
-	next, changed := w.reports.With(of, c.Labels[label.InstanceType], n.Name, translate.Resources(n.Status.Allocatable), w.now())
-	if changed {
+	instanceType, has := c.Labels[label.InstanceType], translate.Resources(n.Status.Allocatable)
+	next, changed := w.reports.With(of, instanceType, n.Name, has, w.now())
+	next, devices := next.WithDevices(of, instanceType, catalog.Machine{
+		Node: n.Name, Joined: n.CreationTimestamp.Time, Has: has, Listed: translate.Resources(c.Status.Capacity),
+	}, w.now())
+	if changed || devices {
 		w.reports, w.reported = next, w.reported+1
 		w.touchClass(of.Class)
 	}

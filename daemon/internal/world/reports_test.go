@@ -181,6 +181,32 @@ func TestWorld_MoreThanTheCatalogueSaysIsNotBelieved(t *testing.T) {
 	}
 }
 
+// What a NodeClaim promises may be less than what the catalogue says, because of earlier nodes.
+func TestWorld_PlansCountOnNoMoreDevicesThanTheLastTwoNodesHave(t *testing.T) {
+	const gpu = "nvidia.com/gpu"
+	m := newMachines(t)
+	for i := range m.facts {
+		m.facts[i].GPUManufacturer, m.facts[i].GPUName, m.facts[i].GPUCount = "nvidia", "t4", 4
+	}
+	m.Sell(m.facts, m.market)
+	listed := m.planned("m5.large")
+	if listed.Allocatable.Get(gpu) != 4 {
+		t.Fatalf("the catalogue says %s", listed.Allocatable)
+	}
+	for i, want := range []int64{4, 3, 3} {
+		name := fmt.Sprint("n", i)
+		m.now = m.now.Add(time.Minute)
+		c, n := m.claim(name, "m5.large"), m.node(name, listed.Allocatable.With(gpu, 3))
+		c.Status.Capacity, c.Status.Allocatable = translate.ResourceList(listed.Capacity), translate.ResourceList(m.planned("m5.large").Allocatable)
+		n.CreationTimestamp = metav1.NewTime(m.now)
+		m.Observe(c)
+		m.Observe(n)
+		if got := m.planned("m5.large").Allocatable; got.Get(gpu) != want {
+			t.Errorf("after %d nodes: %d devices planned, want %d", i+1, got.Get(gpu), want)
+		}
+	}
+}
+
 // A class that is mended starts anew, and so does another image. Nodes that were made before
 // say nothing about those that come.
 func TestWorld_AReportCountsForTheSpecAndImageOfTheNodeAlone(t *testing.T) {

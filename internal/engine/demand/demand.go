@@ -232,7 +232,7 @@ func (d *Demand) GatherRules() {
 			list = append(list, topology.Class{Namespace: c.Group.Namespace, Labels: c.Group.Labels, Shape: l.Shape})
 		}
 	}
-	table := topology.Build(d.Snapshot, list)
+	table := topology.Build(d.Snapshot, list, d.Policy.ExactNamespaces)
 	if table.Empty() {
 		return
 	}

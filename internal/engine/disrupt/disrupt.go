@@ -55,6 +55,7 @@ func Retire(v view.View, m *memory.Memory, j *journal.Journal, in *room.Room, st
 			r.goOn(*c)
 		case c.Disrupting != nil:
 			r.recall(*c)
+		case marked(&r, *c):
 		case r.over(*c):
 		case r.expectsPods(*c):
 			r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)

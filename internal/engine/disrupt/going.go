@@ -211,6 +211,19 @@ func (r *retirer) restore(c cluster.Claim, node cluster.Node, why plan.Stay) {
 	}
 }
 
+// marked takes back the taint of a node that nothing disrupts, and says whether there was
+// one. A Karpenter that ends between its two writes leaves such a node, which takes no pod. A
+// taint that somebody else has put there stays, so that is not tried again at once.
+func marked(r *retirer, c cluster.Claim) bool {
+	node, up := r.Snapshot.Node(c.Node)
+	if _, lately := memory.FirstSeen(r.memory.Restored, c.Name); !up || !node.Disrupted || node.Leaving(&c) || lately {
+		return false
+	}
+	r.memory.Restored, _ = memory.Remember(r.memory.Restored, c.Name, r.Now)
+	r.actions = append(r.actions, plan.Restore{Claim: c.Name, ClaimUID: c.UID, Node: node.Name, NodeUID: node.UID, Why: "nothing disrupts the node"})
+	return true
+}
+
 // recall restores a node that was announced as surplus and that its static pool needs
 // again.
 func (r *retirer) recall(c cluster.Claim) {

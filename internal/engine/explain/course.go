@@ -34,18 +34,20 @@ const (
 // course runs the rows of one pool over the hurdles, for one class.
 type course struct {
 	*explainer
+	class *demand.Class
 	pool  int
 	where []uint64
 	need  quantity.Resources
 	usage offer.Usage
 
-	limit plan.Limit // the limit that stops a row, with the least that any row adds to it
-	full  string     // a reservation that has no room left
+	vain  memory.Vain // what came in vain, where the class waits because of that
+	limit plan.Limit  // the limit that stops a row, with the least that any row adds to it
+	full  string      // a reservation that has no room left
 }
 
 func (e *explainer) course(c *demand.Class, pool int) *course {
 	return &course{
-		explainer: e, pool: pool, where: e.market.Where(c), need: c.Shape().Requests, usage: e.market.Usage(e.market.Fleet.Pools[pool]),
+		explainer: e, class: c, pool: pool, where: e.market.Places(&c.Levels[c.Level]), need: c.Shape().Requests, usage: e.market.Usage(e.market.Fleet.Pools[pool]),
 	}
 }
 
@@ -57,6 +59,8 @@ func (x *course) stops(i int) int {
 		return hurdleWhere
 	case !x.need.Fits(x.slots.OnNew(row.Net, row.Type)):
 		return hurdleSize
+	case x.awaits(row):
+		return hurdleSale
 	case x.where[i]&x.market.Sale[i] == 0:
 		return hurdleSale
 	case x.market.NodesLeft(row) == 0:
@@ -72,6 +76,16 @@ func (x *course) stops(i int) int {
 		x.limit = limit
 	}
 	return hurdleLimits
+}
+
+// awaits says whether the class waits before it gets another node of the row. What ends first
+// is noted.
+func (x *course) awaits(row *offer.Row) bool {
+	v, waits := x.market.Awaits(x.class, row)
+	if waits && (x.vain.Nodes == 0 || v.Until().Before(x.vain.Until())) {
+		x.vain = v
+	}
+	return waits
 }
 
 // run returns how many instance types get as far as each hurdle.
@@ -110,6 +124,9 @@ func (e *explainer) refusalByRow(r plan.Refusal, c *demand.Class, pool int) plan
 	case at[hurdleSale] == 0:
 		r.Cause, r.Types = plan.TooLarge, at[hurdleSize]
 		x.tooLarge(&r)
+	case at[hurdleLimits] == 0 && x.vain.Nodes > 0:
+		v := x.vain
+		r.Cause, r.Types, r.Until, r.Detail = plan.CameInVain, at[hurdleSale], v.Until(), plan.InVain(v.Nodes, v.Type, v.Lacks, v.Why, v.Taint)
 	case at[hurdleLimits] == 0:
 		until, cause := x.returns()
 		r.Cause, r.Types, r.Until, r.Detail = plan.NoCapacity, at[hurdleSale], until, plan.Shortage(cause.Code, cause.Message)

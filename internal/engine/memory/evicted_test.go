@@ -85,6 +85,24 @@ func TestSettles_OnlyPodsOfTheControllerComeInPlaceOfItsEvictedPods(t *testing.T
 	}
 }
 
+// As a Deployment does, a Rollout of Argo makes a ReplicaSet for each template.
+func TestSettles_TheNextPodOfARolloutComesInPlaceOfItsEvictedPods(t *testing.T) {
+	at := func(minutes int) time.Time { return time.Date(2026, 1, 1, 0, minutes, 0, 0, time.UTC) }
+	owned := func(name, hash string) *cluster.Pod {
+		return &cluster.Pod{
+			Namespace: "default", Created: at(6), Owner: cluster.Owner{Kind: "ReplicaSet", Name: name + "-" + hash, UID: name + hash},
+			Labels: label.FromMap(map[string]string{"rollouts-pod-template-hash": hash}),
+		}
+	}
+	var m Memory
+	m.Evict("kind", "a", true, at(5), owned("web", "5d8").Controller())
+	for p, want := range map[*cluster.Pod]bool{owned("web", "9f7"): true, owned("shop", "5d8"): false} {
+		if _, settles := m.Settles("another kind", p, at(10)); settles != want {
+			t.Errorf("%s: %v", p.Owner.Name, settles)
+		}
+	}
+}
+
 func TestSettles_NoPodOfAControllerThatIsYoungerThanTheEvictionsBeforeTheMemory(t *testing.T) {
 	at := func(seconds int) time.Time { return time.Unix(int64(seconds), 0) }
 	m := Memory{EvictedUntil: at(100)}

@@ -32,6 +32,7 @@ type Memory struct {
 	// EvictedUntil is when pods of nodes that went may have been evicted last before this
 	// memory began; zero for never.
 	EvictedUntil time.Time
+	Vain         Vains
 	Restored     []Since // NodeClaims that were to go and stay, sorted
 	Landing      Landing
 }
@@ -84,6 +85,7 @@ func (m Memory) Next(s cluster.Snapshot, now time.Time) Memory {
 		m.EvictedUntil = now
 	}
 	m.Advanced = slices.Clone(m.Advanced)
+	m.Vain = stillVain(m.Vain, now)
 	m.Lost = pick.Those(m.Lost, func(x Since) bool { return now.Before(x.At.Add(LostFor)) })
 	m.Restored = pick.Those(m.Restored, func(x Since) bool { return now.Before(x.At.Add(StaysFor)) })
 	for _, list := range [][]Since{m.EmptySince, m.ReadySince, m.OpenSince, m.TaintedAt, m.Asked, m.Advanced, m.Lost, m.Restored} { // all are copies already

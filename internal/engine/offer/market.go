@@ -31,6 +31,8 @@ type Market struct {
 	places       *Places
 	vocabularies map[int]plan.Vocabulary // by pool
 	shortages    memory.Shortages
+	vain         memory.Vains // for which classes wait
+	without      map[withoutKey][]uint64
 }
 
 // Places holds answers of Fleet.Where, by demand.PlaceKey. It is kept from Step to Step.
@@ -39,7 +41,9 @@ type Places = memory.Cache[*Fleet, string, []uint64]
 // Open returns the Market. It compiles the fleet unless the known one serves, and
 // takes out the offerings that have no capacity now.
 func Open(v view.View, known *Fleet, places *Places, m *memory.Memory, j *journal.Journal, classes []*demand.Class) *Market {
-	return open(v, Recompile(v.Snapshot.Supply(), VariantsOf(v.Snapshot, classes), v.Policy.NodeCost, known), places, m, j)
+	out := open(v, Recompile(v.Snapshot.Supply(), VariantsOf(v.Snapshot, classes), v.Policy.NodeCost, known), places, m, j)
+	out.await(m, j, classes)
+	return out
 }
 
 // OpenStatic returns the Market of static pools.
@@ -110,8 +114,10 @@ func (m *Market) Places(l *demand.Level) []uint64 {
 	return m.places.Get(m.Fleet, demand.PlaceKey(&l.Shape, l.Avoid), func() []uint64 { return m.Fleet.Where(l.Shape, l.Avoid) })
 }
 
-// Where returns for each row the zones in which the class may run.
-func (m *Market) Where(c *demand.Class) []uint64 { return m.Places(&c.Levels[c.Level]) }
+// Where returns for each row the zones in which the class may get a node now.
+func (m *Market) Where(c *demand.Class) []uint64 {
+	return m.withoutVain(c, m.Places(&c.Levels[c.Level]))
+}
 
 // Domains returns the topology domains, by the values of the keys, in which a pod of the
 // level fits on a new node within the limits. A shortage of capacity passes, so a domain

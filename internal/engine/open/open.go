@@ -98,7 +98,7 @@ func (o *opener) takes(h *room.Host, p demand.PodRef) bool {
 	g, _ := o.Snapshot.GroupOf(p.ID)
 	table, known := o.running[g]
 	if !known {
-		table = topology.Build(o.Snapshot, []topology.Class{{Namespace: p.Namespace, Labels: p.Labels, Shape: p.Shape}})
+		table = topology.Build(o.Snapshot, []topology.Class{{Namespace: p.Namespace, Labels: p.Labels, Shape: p.Shape}}, o.Policy.ExactNamespaces)
 		o.running[g] = table
 	}
 	return table.Empty() || table.Room(0, h.Place()) > 0
@@ -142,10 +142,23 @@ func (o *opener) releaseKept(h *room.Host, coming bool) {
 		return
 	}
 	o.nominate(h.Node.Name, h.Pods...)
+	o.cameUp(h)
 	o.actions = append(o.actions, plan.Release{
 		Node: h.Node.Name, NodeUID: h.Node.UID, Taint: o.Policy.StartupTaint, Puts: o.reserve(h),
 		Planned: int64(len(h.Pods)), GivenUp: h.Declared,
 	})
+}
+
+// cameUp notes for which pods the host has not come in vain.
+func (o *opener) cameUp(h *room.Host) {
+	if len(o.memory.Vain) == 0 {
+		return
+	}
+	for _, p := range h.Pods {
+		if g, known := o.Snapshot.GroupOf(p.ID); known {
+			o.memory.CameUp(h.Claim.Pool, g.Kind, h.Claim.InstanceType)
+		}
+	}
 }
 
 // oldest returns when the first of the pods for the host came; now if there are none.

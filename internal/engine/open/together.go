@@ -28,7 +28,7 @@ type content struct {
 func (o *opener) findTogether(kept []*room.Host) map[*room.Host]bool {
 	out := make(map[*room.Host]bool, len(kept))
 	classes, contents := o.contents(kept)
-	if table := topology.Build(o.Snapshot, classes); !table.Empty() {
+	if table := topology.Build(o.Snapshot, classes, o.Policy.ExactNamespaces); !table.Empty() {
 		for more := true; more && len(contents) > 0; {
 			before := len(contents)
 			contents = allowed(table, contents)

@@ -74,13 +74,13 @@ func BenchmarkTable(b *testing.B) {
 		b.Run("Build/"+c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				topology.Build(s, classes)
+				topology.Build(s, classes, false)
 			}
 		})
 		if c.nodes == 0 {
 			continue
 		}
-		table := topology.Build(s, classes)
+		table := topology.Build(s, classes, false)
 		b.Run("Room/"+c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {

@@ -40,7 +40,12 @@ func setsOf(s cluster.Snapshot, classes []Class) []labelSet {
 
 // Build returns the table of the rules of the classes and of the anti-affinity of
 // running pods. All running pods are counted, unless the table is Empty.
-func Build(s cluster.Snapshot, classes []Class) *Table {
+//
+// Up to Kubernetes 1.36, the scheduler takes every namespace for selected by the namespace
+// selector of a new pod that a namespace without labels would meet, as with NotIn and
+// DoesNotExist. With exact, it looks at the labels of each namespace, as later ones do. The
+// terms of pods that run are read exactly by all.
+func Build(s cluster.Snapshot, classes []Class, exact bool) *Table {
 	t := &Table{snapshot: s, classes: make([]class, len(classes)), topologies: map[string]*topology{}}
 	repelling := repelling(s, classes)
 	if len(repelling) == 0 && !slices.ContainsFunc(classes, func(c Class) bool { return binds(&c.Shape) }) {
@@ -59,7 +64,7 @@ func Build(s cluster.Snapshot, classes []Class) *Table {
 		t.nodes = append(t.nodes, &n.Node)
 	}
 	b := &builder{
-		Table: t, labelSetByKey: map[string]*labelSet{}, byLabel: map[label.Label][]*labelSet{},
+		Table: t, exact: exact, labelSetByKey: map[string]*labelSet{}, byLabel: map[label.Label][]*labelSet{},
 		electors: map[string]*electorate{}, censuses: map[string]*census{}, cohorts: map[string]*cohort{},
 		terms: map[string]*term{}, limits: map[hostSpread]int32{},
 	}
@@ -85,6 +90,7 @@ func required(p cluster.PodTerm) bool { return p.Weight == 0 }
 // content of the values.
 type builder struct {
 	*Table
+	exact         bool        // see Build
 	labelSets     []*labelSet // in the order in which they were found
 	labelSetByKey map[string]*labelSet
 	byLabel       map[label.Label][]*labelSet
@@ -102,7 +108,7 @@ func (b *builder) together(c *class) {
 	b.scratch = b.scratch[:0]
 	for k := range c.Shape.PodAffinity {
 		if p := &c.Shape.PodAffinity[k]; required(*p) {
-			terms = append(terms, &term{PodTerm: *p})
+			terms = append(terms, newTerm(p, b.exact))
 			b.scratch = appendTerm(b.scratch, p)
 		}
 	}
@@ -168,7 +174,8 @@ func (b *builder) term(p *cluster.PodTerm) *term {
 	if x, ok := b.terms[string(b.scratch)]; ok {
 		return x
 	}
-	x := &term{PodTerm: *p, owners: &tally{b.topology(p.Key), map[int32]int64{}}}
+	x := newTerm(p, b.exact)
+	x.owners = &tally{b.topology(p.Key), map[int32]int64{}}
 	b.terms[string(b.scratch)] = x
 	b.order = append(b.order, x)
 	for _, k := range b.selected(&p.Selector) {

@@ -17,6 +17,7 @@ import (
 type stage struct {
 	objects cluster.Objects
 	places  map[string]topology.Place
+	exact   bool // see topology.Build
 }
 
 // node adds a node in the zone, with its hostname and the labels given.
@@ -57,7 +58,7 @@ func (s *stage) table(t *testing.T, classes ...topology.Class) *topology.Table {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return topology.Build(snapshot, classes)
+	return topology.Build(snapshot, classes, s.exact)
 }
 
 func (s *stage) expect(t *testing.T, table *topology.Table, class int, want map[string]int64) {
@@ -230,26 +231,55 @@ func TestTerms_ReachTheNamespacesTheyName(t *testing.T) {
 	elsewhere := app("web")
 	elsewhere.Namespace = "other"
 	for name, c := range map[string]struct {
-		namespaces []string
-		in         cluster.PodSelector
-		want       int64
+		namespaces  []string
+		in          cluster.PodSelector
+		want, exact int64
 	}{
-		"its own only":                               {[]string{"default"}, cluster.PodSelector{Nothing: true}, unlimited},
-		"those listed":                               {[]string{"default", "other"}, cluster.PodSelector{Nothing: true}, 0},
-		"all, with an empty selector":                {nil, cluster.PodSelector{}, 0},
-		"those with the label":                       {nil, cluster.PodSelector{Match: label.All(label.Is("team", "blue"))}, 0},
-		"not those without":                          {nil, cluster.PodSelector{Match: label.All(label.Is("team", "red"))}, unlimited},
-		"all, where no label at all would be enough": {nil, cluster.PodSelector{Match: label.All(requirement("team", label.NotIn, "blue"))}, 0},
+		"its own only":                                  {[]string{"default"}, cluster.PodSelector{Nothing: true}, unlimited, unlimited},
+		"those listed":                                  {[]string{"default", "other"}, cluster.PodSelector{Nothing: true}, 0, 0},
+		"all, with an empty selector":                   {nil, cluster.PodSelector{}, 0, 0},
+		"those with the label":                          {nil, cluster.PodSelector{Match: label.All(label.Is("team", "blue"))}, 0, 0},
+		"not those without":                             {nil, cluster.PodSelector{Match: label.All(label.Is("team", "red"))}, unlimited, unlimited},
+		"one where no label at all would be enough":     {nil, cluster.PodSelector{Match: label.All(requirement("team", label.NotIn, "blue"))}, 0, unlimited},
+		"one that must lack what it has":                {nil, cluster.PodSelector{Match: label.All(requirement("team", label.DoesNotExist))}, 0, unlimited},
+		"those without another value":                   {nil, cluster.PodSelector{Match: label.All(requirement("team", label.NotIn, "red"))}, 0, 0},
+		"listed, and a selector that it does not meet":  {[]string{"other"}, cluster.PodSelector{Match: label.All(requirement("team", label.NotIn, "blue"))}, 0, 0},
+		"another listed, and one that it does not meet": {[]string{"default"}, cluster.PodSelector{Match: label.All(requirement("team", label.NotIn, "blue"))}, 0, unlimited},
 	} {
-		shy := app("shy", func(s *cluster.Shape) {
-			p := about(label.Hostname, "web")
-			p.Namespaces, p.InNamespaces = c.namespaces, c.in
-			s.PodAntiAffinity = []cluster.PodTerm{p}
-		})
-		s := (&stage{}).node("a", "z1").runs("a", 1, elsewhere)
-		s.objects.Namespaces = []cluster.Namespace{{Name: "other", Labels: label.FromMap(map[string]string{"team": "blue"})}}
-		if got := s.table(t, shy).Room(0, s.places["a"]); got != c.want {
-			t.Errorf("%s: room %d, want %d", name, got, c.want)
+		term := about(label.Hostname, "web")
+		term.Namespaces, term.InNamespaces = c.namespaces, c.in
+		shy := app("shy", func(s *cluster.Shape) { s.PodAntiAffinity = []cluster.PodTerm{term} })
+		near := app("near", func(s *cluster.Shape) { s.PodAffinity = []cluster.PodTerm{term} })
+		for exact, want := range map[bool]int64{false: c.want, true: c.exact} {
+			s := (&stage{exact: exact}).node("a", "z1").runs("a", 1, elsewhere)
+			s.objects.Namespaces = []cluster.Namespace{{Name: "other", Labels: label.FromMap(map[string]string{"team": "blue"})}}
+			table := s.table(t, shy, near)
+			if got := table.Room(0, s.places["a"]); got != want {
+				t.Errorf("%s, exact %t: room %d, want %d", name, exact, got, want)
+			}
+			if got := table.Room(1, s.places["a"]); got != unlimited-want {
+				t.Errorf("%s, exact %t: room beside what it seeks %d, want %d", name, exact, got, unlimited-want)
+			}
+		}
+	}
+}
+
+// All versions of the scheduler read the terms of pods that run exactly.
+func TestTerms_OfRunningPodsReachTheNamespacesThatMeetTheSelector(t *testing.T) {
+	elsewhere := app("web")
+	elsewhere.Namespace = "other"
+	shy := app("shy", func(s *cluster.Shape) {
+		p := about(label.Hostname, "web")
+		p.Namespaces, p.InNamespaces = nil, cluster.PodSelector{Match: label.All(requirement("team", label.NotIn, "blue"))}
+		s.PodAntiAffinity = []cluster.PodTerm{p}
+	})
+	for _, exact := range []bool{false, true} {
+		for team, want := range map[string]int64{"blue": unlimited, "red": 0} {
+			s := (&stage{exact: exact}).node("a", "z1").runs("a", 1, shy)
+			s.objects.Namespaces = []cluster.Namespace{{Name: "other", Labels: label.FromMap(map[string]string{"team": team})}}
+			if got := s.table(t, elsewhere).Room(0, s.places["a"]); got != want {
+				t.Errorf("team %s, exact %t: room %d, want %d", team, exact, got, want)
+			}
 		}
 	}
 }

@@ -14,6 +14,7 @@ type term struct {
 	wanted     *tally      // pods that the term of a new pod selects; nil until a class has the term
 	owners     *tally      // running and placed pods that have the term as anti-affinity
 	wantedSets []*labelSet // the sets whose pods wanted counts
+	everywhere bool        // a new pod's term selects in every namespace; see Build
 	// binds lists the classes that have the term: first those that it does not
 	// select, then those that it selects.
 	binds [2][]int32
@@ -29,11 +30,14 @@ func appendTerm(b []byte, p *cluster.PodTerm) []byte {
 	return appendSelector(b, p.InNamespaces)
 }
 
-// wants says whether the term selects the set, if a new pod has the term. A
-// namespace selector that matches a namespace without labels, as NotIn and
-// DoesNotExist do, matches every namespace: the scheduler behaves so up to Kubernetes 1.36.
+// newTerm returns the term without its tallies.
+func newTerm(p *cluster.PodTerm, exact bool) *term {
+	return &term{PodTerm: *p, everywhere: !exact && selects(&p.InNamespaces, &label.Labels{})}
+}
+
+// wants says whether the term selects the set, if a new pod has the term.
 func (x *term) wants(k *labelSet) bool {
-	return (x.reaches(k) || selects(&x.InNamespaces, &label.Labels{})) && selects(&x.Selector, &k.labels)
+	return (x.everywhere || x.reaches(k)) && selects(&x.Selector, &k.labels)
 }
 
 // repels says whether the term keeps the set away, if a running pod has the term.

@@ -18,6 +18,7 @@ type twin struct {
 	places     []topology.Place // nodes first
 	nodes      int
 	namespaces map[string]label.Labels
+	exact      bool // see topology.Build
 	pods       []twinPod
 	offered    map[string]string // domain by key
 }
@@ -101,7 +102,7 @@ func (w *twin) reaches(t cluster.PodTerm, namespace string) bool {
 }
 
 func (w *twin) wants(t cluster.PodTerm, namespace string, l label.Labels) bool {
-	return (w.reaches(t, namespace) || t.InNamespaces.Selects(nil)) && t.Selector.Selects(l)
+	return (w.reaches(t, namespace) || !w.exact && t.InNamespaces.Selects(nil)) && t.Selector.Selects(l)
 }
 
 // share says whether the pods' place is in p's domain of the key.

@@ -171,7 +171,8 @@ func drawWorld(t *rapid.T) (*twin, *topology.Table) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := topology.Build(s, w.classes)
+	w.exact = rapid.Bool().Draw(t, "exact")
+	table := topology.Build(s, w.classes, w.exact)
 	if rapid.Bool().Draw(t, "offer") {
 		for i := range w.classes {
 			table.Offer(i, label.Zone, "z9")

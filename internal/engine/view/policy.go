@@ -8,7 +8,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// Hindrances is what the daemon cannot do at present. It learns that while it runs.
+// Hindrances is what the daemon learns while it runs: what it cannot do at present, and how
+// the scheduler of its cluster reads what versions read differently.
 type Hindrances struct {
 	// CannotNominate says that the daemon may not nominate pods. Plans then contain
 	// no nominations, and expect that the scheduler chooses the nodes.
@@ -20,6 +21,10 @@ type Hindrances struct {
 	// instances cannot go meanwhile, so no timeout ends a NodeClaim, and nothing is
 	// disrupted but for an interruption.
 	CloudAway bool
+	// ExactNamespaces says that the cluster's scheduler looks at the labels of each namespace
+	// for a namespace selector of pod affinity, as from Kubernetes 1.37 on. Older ones take
+	// some selectors for such of every namespace; see topology.Build.
+	ExactNamespaces bool
 }
 
 // Policy holds the settings of the core. The zero value of a field means its

@@ -1,0 +1,112 @@
+package memory
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+)
+
+// The pauses after nodes that came in vain. One such node may be an accident: the pods get
+// another at once. After more in a row the pods wait, each time twice as long. So what is
+// wrong with all nodes of a pool costs fewer and fewer of them, and pods wait about as long
+// again as it was wrong. A node that is too small is no accident, unless it lacks a device:
+// the next of its type is as small.
+const (
+	accidents     = 1
+	firstVain     = 15 * time.Minute
+	firstSmall    = time.Hour
+	longestVain   = 4 * time.Hour
+	forgetVainFor = 12 * time.Hour // after the pause
+)
+
+// Vain is pods of one kind whose last nodes of a pool came in vain: the nodes did not join, or
+// did not become ready for these pods, in time; or those of one instance type were too small
+// for them when they were up.
+type Vain struct {
+	Pool, Kind string
+	Type       string    // that was too small; empty for the other causes
+	Nodes      int       // in a row
+	At         time.Time // when the last of them was given up
+	Why        plan.DeleteReason
+	Taint      cluster.Taint // that kept the pods off the last of them; zero if that was not the cause
+	Lacks      string        // the resource of which the last of them had too little
+	Device     bool          // Lacks is a device, which may be broken
+	Claim      string        // of the last of them
+}
+
+// Vains is what came in vain, sorted by pool, kind and type.
+type Vains []Vain
+
+func (v Vain) compare(o Vain) int {
+	return cmp.Or(strings.Compare(v.Pool, o.Pool), strings.Compare(v.Kind, o.Kind), strings.Compare(v.Type, o.Type))
+}
+
+// Until returns when pods of the kind may have another node of the pool, or of the type.
+func (v Vain) Until() time.Time {
+	free, pause := accidents, firstVain
+	if v.Type != "" {
+		pause = firstSmall
+		if !v.Device {
+			free = 0
+		}
+	}
+	if v.Nodes <= free {
+		return v.At
+	}
+	for n := free + 1; n < v.Nodes && pause < longestVain; n++ {
+		pause = min(2*pause, longestVain)
+	}
+	return v.At.Add(pause)
+}
+
+// CameInVain notes what came in vain with the node of the NodeClaim. Of nodes that were
+// ordered together, one counts.
+func (m *Memory) CameInVain(x Vain, c *cluster.Claim, now time.Time) {
+	list := slices.Clone(m.Vain)
+	i, found := slices.BinarySearchFunc(list, x, Vain.compare)
+	switch {
+	case !found:
+		x.Nodes = 0
+		list = slices.Insert(list, i, x)
+	case list[i].Claim == c.Name || c.Created.Before(list[i].At.Truncate(time.Second)): // the API server counts seconds
+		return
+	}
+	x.Nodes, x.At, x.Claim = list[i].Nodes+1, now, c.Name
+	list[i], m.Vain = x, list
+}
+
+// CameUp notes that a node of the pool and the type takes pods of the kind.
+func (m *Memory) CameUp(pool, kind, instanceType string) {
+	if len(m.Vain) > 0 {
+		m.Vain = pick.Those(m.Vain, func(v Vain) bool {
+			return v.Pool != pool || v.Kind != kind || v.Type != "" && v.Type != instanceType
+		})
+	}
+}
+
+// WaitsFor returns what came in vain for pods of the kind, if they wait because of that
+// before they get another node of the type from the pool.
+func (list Vains) WaitsFor(pool, kind, instanceType string, now time.Time) (v Vain, waits bool) {
+	for _, of := range [2]string{"", instanceType} {
+		i, found := slices.BinarySearchFunc(list, Vain{Pool: pool, Kind: kind, Type: of}, Vain.compare)
+		if found && now.Before(list[i].Until()) {
+			return list[i], true
+		}
+	}
+	return Vain{}, false
+}
+
+// stillVain returns what still counts. A time later than now, which occurs if the clock went
+// back, becomes now.
+func stillVain(list Vains, now time.Time) Vains {
+	out := pick.Those(list, func(v Vain) bool { return now.Before(v.Until().Add(forgetVainFor)) })
+	for i := range out {
+		out[i].At = pick.Earliest(out[i].At, now)
+	}
+	return out
+}

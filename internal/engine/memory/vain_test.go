@@ -1,0 +1,84 @@
+package memory
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+)
+
+func TestVain_EachNodeInARowMakesThePauseTwiceAsLong(t *testing.T) {
+	for name, c := range map[string]struct {
+		of     Vain
+		pauses []time.Duration
+	}{
+		"never joined": {
+			Vain{Pool: "p", Kind: "web", Why: plan.RegistrationTimeout},
+			[]time.Duration{0, 15 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour, 4 * time.Hour},
+		},
+		"too small": {
+			Vain{Pool: "p", Kind: "web", Type: "m5.large", Lacks: "memory"},
+			[]time.Duration{time.Hour, 2 * time.Hour, 4 * time.Hour, 4 * time.Hour},
+		},
+		"without a device": {
+			Vain{Pool: "p", Kind: "web", Type: "m5.large", Lacks: "nvidia.com/gpu", Device: true},
+			[]time.Duration{0, time.Hour, 2 * time.Hour, 4 * time.Hour, 4 * time.Hour},
+		},
+	} {
+		var m Memory
+		now := time.Date(2026, 1, 1, 0, 0, 0, 700_000_000, time.UTC)
+		for i, want := range c.pauses {
+			ordered := now.Add(-2 * time.Second)
+			if i > 0 {
+				ordered = m.Vain[0].At.Truncate(time.Second) // with the Step that gave up the last one
+			}
+			for k := range 3 { // nodes that were ordered together
+				m.CameInVain(c.of, &cluster.Claim{Name: fmt.Sprint(i, k), Created: ordered}, now)
+				m.CameInVain(c.of, &cluster.Claim{Name: fmt.Sprint(i, k), Created: ordered}, now)
+			}
+			v, waits := m.Vain.WaitsFor("p", "web", "m5.large", now)
+			if waits != (want > 0) || waits && v.Until().Sub(now) != want {
+				t.Errorf("%s, after %d nodes: waits %s, want %s", name, i+1, v.Until().Sub(now), want)
+			}
+			if _, other := m.Vain.WaitsFor("p", "web", "c5.large", now); other != (waits && c.of.Type == "") {
+				t.Errorf("%s, after %d nodes: another type waits %t", name, i+1, other)
+			}
+			now = now.Add(want)
+			if _, waits := m.Vain.WaitsFor("p", "web", "m5.large", now); waits {
+				t.Errorf("%s, after %d nodes: waits longer than %s", name, i+1, want)
+			}
+			now = now.Add(30 * time.Minute)
+		}
+		m.CameInVain(c.of, &cluster.Claim{Name: "last", Created: now}, now)
+		for _, other := range [][2]string{{"p", "db"}, {"q", "web"}} {
+			if _, waits := m.Vain.WaitsFor(other[0], other[1], "m5.large", now); waits {
+				t.Errorf("%s: pods %s of pool %s wait, too", name, other[1], other[0])
+			}
+			m.CameUp(other[0], other[1], "m5.large")
+		}
+		if m.CameUp("p", "web", "c5.large"); len(m.Vain) != 1 && c.of.Type != "" {
+			t.Errorf("%s: after one of another type that came up: %+v", name, m.Vain)
+		}
+		if m.CameUp("p", "web", "m5.large"); len(m.Vain) > 0 {
+			t.Errorf("%s: after one that came up: %+v", name, m.Vain)
+		}
+	}
+}
+
+func TestVain_IsForgottenAfterAWhileAndOutlivesAClockThatGoesBack(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	list := Vains{{Pool: "p", Kind: "web", Nodes: 2, At: now}}
+	end := list[0].Until().Add(forgetVainFor)
+	if got := stillVain(list, end.Add(-1)); len(got) != 1 {
+		t.Errorf("forgotten too soon: %+v", got)
+	}
+	if got := stillVain(list, end); len(got) > 0 {
+		t.Errorf("not forgotten: %+v", got)
+	}
+	before := now.Add(-24 * time.Hour)
+	if got := stillVain(list, before); len(got) != 1 || !got[0].At.Equal(before) || !list[0].At.Equal(now) {
+		t.Errorf("the clock went back: %+v", got)
+	}
+}
