@@ -24,7 +24,7 @@ func TestSettings_NoneOfKarpentersIsMissing(t *testing.T) {
 	}
 	seen := 0
 	for _, dir := range []string{core, aws} {
-		for _, name := range options(t, filepath.Join(dir, "pkg", "operator", "options")) {
+		for _, name := range settingsOf(t, filepath.Join(dir, "pkg", "operator", "options")) {
 			seen++
 			if !known[name] {
 				t.Errorf("%s is a setting of Karpenter, and not in the list of internal/legacy", name)
@@ -55,8 +55,8 @@ func TestSettings_NoneOfKarpentersIsMissing(t *testing.T) {
 	}
 }
 
-// options are the variables of the environment that the package reads, and its gates.
-func options(t *testing.T, dir string) (out []string) {
+// settingsOf are the variables of the environment that the package reads, and its gates.
+func settingsOf(t *testing.T, dir string) (out []string) {
 	t.Helper()
 	variable := regexp.MustCompile(`^[A-Z]+(_[A-Z]+)+$`)
 	for _, f := range parsed(t, dir) {
