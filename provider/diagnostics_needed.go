@@ -1,6 +1,9 @@
 package provider
 
-import "errors"
+import (
+	"errors"
+	"strings"
+)
 
 // neededRemedy says what to do where something is still needed, or in the way of the daemon;
 // "" for any other error.
@@ -36,6 +39,8 @@ func neededRemedy(err error) string {
 		return "Delete these objects first, while the daemon runs: it drains their nodes and terminates their instances. Destroy the resources that declare the objects, or use kubectl delete. " +
 			"Terraform destroys in the right order if karpenter_node_class has daemon = karpenter_daemon.NAME.id and karpenter_node_pool has node_class = karpenter_node_class.NAME.name. " +
 			"To give the cluster back to Karpenter, scale the Deployment to 0 and run karpenterd handback: then only definitions of this configuration are needed by objects."
+	case strings.Contains(err.Error(), "failed to create typed patch object"): // the API server says so, without a reason of its own
+		return "The definition of this kind in the cluster has no such field, or another type for it, as those of older versions of Karpenter have. Set adopt_definitions = true in karpenter_daemon, so that the daemon's definitions take its place, or remove the attribute that the error names."
 	}
 	return ""
 }

@@ -95,6 +95,7 @@ func remedies() map[string]string {
 		"gone": "deleted in between", "address": "address and the certificate authority", "import": "import {", "state rm": "terraform state rm", "identity": "does not accept the provider's identity",
 		"definitions": "custom resource definitions first", "namespace": "Wait until the namespace is gone", "again": "Apply again.", "action": "Allow that action", "credentials": "Check the AWS credentials",
 		"limit": "in a minute", "kubectl scale": "kubectl scale", "shared": "shared = true", "users": "still uses it", "region": "region and endpoints",
+		"older": "adopt_definitions = true in karpenter_daemon",
 	}
 }
 
@@ -143,6 +144,7 @@ func TestRemedy_BelongsToItsErrorAndToNoOther(t *testing.T) {
 		"another controller":                   {ErrOtherController, "kubectl scale"},
 		"a tag of another cluster":             {fmt.Errorf("%w: %w", ErrOtherCluster, aws.ErrConflict), "shared"},
 		"a state without a record":             {ErrUnproven, "state rm"},
+		"a definition that lacks a field":      {errors.New(`failed to create typed patch object (/x; karpenter.k8s.aws/v1, Kind=EC2NodeClass): .spec.kubelet.imageMaximumGCAge: field not declared in schema`), "older"},
 	} {
 		var got []string
 		text := b.remedy("karpenter", fmt.Errorf("daemon do: %w", tt.err))

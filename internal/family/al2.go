@@ -50,15 +50,20 @@ func bootstrap(n Node) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	server := dns.String()
-	if len(k.ClusterDNS) > 0 {
+	server := ""
+	switch {
+	case len(k.ClusterDNS) > 0:
 		server = k.ClusterDNS[0]
+	case dns.IsValid():
+		server = dns.String()
 	}
 	args := []string{
 		"/etc/eks/bootstrap.sh " + quoted(n.Name),
 		"--apiserver-endpoint " + quoted(n.Endpoint),
 		"--b64-cluster-ca " + quoted(base64.StdEncoding.EncodeToString(n.CertificateAuthority)),
-		"--dns-cluster-ip " + quoted(server),
+	}
+	if server != "" {
+		args = append(args, "--dns-cluster-ip "+quoted(server))
 	}
 	if dns.Is6() {
 		args = append(args, "--ip-family ipv6")

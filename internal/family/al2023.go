@@ -39,6 +39,9 @@ func (al2023) UserData(n Node) (string, error) {
 
 // nodeConfig is the NodeConfig as JSON. nodeadm reads YAML, and JSON is YAML.
 func nodeConfig(n Node) (string, error) {
+	if n.ServiceCIDR == "" { // nodeadm does not go on without
+		return "", fmt.Errorf("user data: service CIDR of cluster %q: is empty", n.Name)
+	}
 	config, err := n.settings()
 	if err != nil {
 		return "", err

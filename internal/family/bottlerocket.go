@@ -77,7 +77,9 @@ func (bottlerocket) UserData(n Node) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		kubernetes["cluster-dns-ip"] = dns.String()
+		if dns.IsValid() {
+			kubernetes["cluster-dns-ip"] = dns.String()
+		}
 	}
 	maps.Copy(kubernetes, kubernetesSettings(n))
 	if n.joinsDisks() {

@@ -64,6 +64,13 @@ func Of(class *awsv1.EC2NodeClass) Family {
 	return all[0]
 }
 
+// NeedsServiceCIDR says whether nodes of the class cannot join a cluster whose services' CIDR
+// nobody knows.
+func NeedsServiceCIDR(class *awsv1.EC2NodeClass) bool {
+	_, needs := Of(class).(al2023)
+	return needs
+}
+
 // Latest is the release of an alias for the image that is recommended now.
 const Latest = "latest"
 

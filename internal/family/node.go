@@ -27,7 +27,7 @@ type Cluster struct {
 	Name                 string
 	Endpoint             string // https URL of the API server
 	CertificateAuthority []byte // PEM
-	ServiceCIDR          string
+	ServiceCIDR          string // "" where EKS does not say it
 	Kubernetes           string // minor version, such as 1.36: images are made for one
 }
 
@@ -61,14 +61,15 @@ func (c Cluster) check() error {
 	if len(c.CertificateAuthority) == 0 {
 		return fmt.Errorf("user data: certificate authority of cluster %q: is empty", c.Name)
 	}
-	if c.ServiceCIDR == "" {
-		return fmt.Errorf("user data: service CIDR of cluster %q: is empty", c.Name)
-	}
 	return nil
 }
 
-// dns is the address that EKS gives to the cluster's DNS: the tenth of the services.
+// dns is the address that EKS gives to the cluster's DNS: the tenth of the services. It is not
+// valid where nobody knows the services' CIDR: then the image finds the address out.
 func (c Cluster) dns() (netip.Addr, error) {
+	if c.ServiceCIDR == "" {
+		return netip.Addr{}, nil
+	}
 	prefix, err := netip.ParsePrefix(c.ServiceCIDR)
 	if err != nil {
 		return netip.Addr{}, fmt.Errorf("user data: service CIDR of cluster %q: %w", c.Name, err)

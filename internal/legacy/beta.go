@@ -3,6 +3,7 @@ package legacy
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	wire "github.com/karpenterd/terraform-provider-karpenter/internal/api/legacy"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
@@ -13,6 +14,10 @@ func (c *converter) betaPool(d document, p wire.NodePool) {
 	s := d.subject()
 	template := p.Spec.Template
 	const at = "spec.template.spec"
+	if ref := template.Spec.NodeClassRef; ref != nil && ref.Kind != wire.KindEC2NodeClass && strings.HasSuffix(ref.Kind, "NodeClass") {
+		c.lose(s, at+".nodeClassRef.kind", ref.Kind+" is of another cloud, and the NodePool is left out", "leave the object to its controller")
+		return
+	}
 	out := nodePool{APIVersion: currentPool, Kind: wire.KindNodePool, Metadata: c.metadata(s, p.Metadata)}
 	out.Spec.Template.Metadata = templateMeta(c.labels(s, "spec.template.metadata.labels", template.Metadata.Labels), template.Metadata.Annotations)
 	out.Spec.Template.Spec = c.betaNode(s, at, template.Spec)
@@ -138,6 +143,11 @@ func (c *converter) betaClass(d document, old wire.EC2NodeClass) {
 		c.identity(s, "spec", spec.InstanceProfile, &out)
 	}
 	c.betaImages(s, spec, &out)
+	var images []string
+	for _, t := range out.AMISelectorTerms {
+		images = append(images, t.ID)
+	}
+	c.suspects(s, "spec", out, images...)
 	c.addClass(&class{subject: s, out: nodeClass{APIVersion: currentClass, Kind: wire.KindEC2NodeClass, Metadata: c.metadata(s, old.Metadata), Spec: out}})
 }
 

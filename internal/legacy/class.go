@@ -36,6 +36,7 @@ func (c *converter) addTemplate(s subject, base string, m meta, spec wire.AWSNod
 	}
 	c.images(s, base, spec, &out)
 	c.identity(s, base, spec.InstanceProfile, &out)
+	c.suspects(s, base, nodeClassSpec{InstanceProfile: out.InstanceProfile})
 	out.MetadataOptions = c.templateMetadata(s, base+".metadataOptions", spec.MetadataOptions)
 	c.warn(s, base, "v1alpha1 gave no public address where all subnets are private, and v1 leaves that to the subnets", "set associatePublicIPAddress: false, if a policy requires it")
 	c.addClass(&class{subject: s, out: nodeClass{APIVersion: currentClass, Kind: wire.KindEC2NodeClass, Metadata: m, Spec: out}})
@@ -74,7 +75,7 @@ func (c *converter) identity(s subject, base, profile string, out *nodeClassSpec
 		out.InstanceProfile = c.profile
 		c.warn(s, base+".instanceProfile", "absent, so aws.defaultInstanceProfile of karpenter-global-settings, "+c.profile+", is written out, as v1 has no default", "")
 	default:
-		c.fail(s, base+".instanceProfile", "missing, and v1 has no default", c.remedy("write the name of the instance profile, or convert the ConfigMap karpenter-global-settings, which has the default, together with it",
+		c.fail(s, base+".instanceProfile", "missing, and v1 has no default", c.remedy("write the name of the instance profile, give --instance-profile or --role to karpenterd convert, or convert the ConfigMap karpenter-global-settings, which has the default, together with it",
 			"write the name of the instance profile, or set aws.defaultInstanceProfile in the ConfigMap karpenter-global-settings in the daemon's namespace and restart the daemon"))
 	}
 }

@@ -72,7 +72,7 @@ func (o *origin) elsewhereAll(field string, list []any) {
 // text reads values that are written as one text.
 func (o *origin) text(field string, value any) {
 	text, _ := value.(string)
-	switch values, err := parse(text); {
+	switch values, _, err := parse(text); {
 	case text == "":
 	case err != nil || strings.Contains(text, "{{"):
 		o.read = true
@@ -152,6 +152,9 @@ func (o *origin) values(base string, values any, sure bool) {
 			continue
 		}
 		o.setOther(join(base, key), strings.TrimPrefix(key, "settings."), found[key])
+	}
+	if o.read {
+		o.elsewhereAll(join(base, "controller.envFrom"), listAt(root, "controller.envFrom"))
 	}
 	env := join(base, "controller.env")
 	o.leave(env, o.variables(env, listAt(root, "controller.env")))

@@ -46,8 +46,9 @@ type converter struct {
 	claims  []claim
 	current []document
 	renamed map[string]string
-	live    bool // the objects are in a cluster: each Provisioner has a class of its own name
-	served  bool // and they are served as they are
+	unread  map[string]bool // by name: objects with an error, which are not missing
+	live    bool            // the objects are in a cluster: each Provisioner has a class of its own name
+	served  bool            // and they are served as they are
 	notes   []Problem
 	lacks   []Problem
 
@@ -61,7 +62,7 @@ type converter struct {
 }
 
 func newConverter(options Options) *converter {
-	return &converter{options: options, classes: map[string]*class{}, renamed: map[string]string{}, given: map[string]given{}}
+	return &converter{options: options, classes: map[string]*class{}, renamed: map[string]string{}, unread: map[string]bool{}, given: map[string]given{}}
 }
 
 // Convert converts all objects of the sources together.
@@ -69,7 +70,7 @@ func Convert(sources []Source, options Options) Result {
 	c := newConverter(options)
 	of := c.sort(sources)
 	for _, d := range of[formatOther] { // first: the settings decide what the other objects become
-		if c.controller(d) {
+		if settings, inside := c.controller(d), c.inner(d); settings || inside {
 			c.took(d.source)
 			continue
 		}
@@ -78,12 +79,12 @@ func Convert(sources []Source, options Options) Result {
 	for _, kind := range []string{"ConfigMap", wire.KindMachine, wire.KindAWSNodeTemplate, wire.KindEC2NodeClass, wire.KindProvisioner, wire.KindNodePool, wire.KindNodeClaim} {
 		for _, d := range of[formatLegacy] {
 			if d.text("kind") == kind {
-				c.convert(d)
+				c.read(d, c.convert)
 			}
 		}
 		for _, d := range of[formatCurrent] {
 			if d.text("kind") == kind {
-				c.keep(d)
+				c.read(d, c.keep)
 			}
 		}
 	}
@@ -121,6 +122,9 @@ func (c *converter) sort(sources []Source) map[format][]document {
 		if f != formatOther {
 			c.took(d.source)
 		}
+		if f == formatBroken {
+			c.unread[d.name()] = true
+		}
 		switch {
 		case f == formatOther: // it may be there any number of times
 		case patch:
@@ -132,6 +136,15 @@ func (c *converter) sort(sources []Source) map[format][]document {
 		of[f] = append(of[f], d)
 	}
 	return of
+}
+
+// read reads one object, and notes if it has an error.
+func (c *converter) read(d document, by func(document)) {
+	before := len(c.errors)
+	by(d)
+	if len(c.errors) > before {
+		c.unread[d.name()] = true
+	}
 }
 
 // convert converts one object.

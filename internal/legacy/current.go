@@ -47,6 +47,11 @@ func (c *converter) keepClass(d document) {
 		c.forHCL(s, "spec.kubelet.containerRuntime", "is left out, as v1 has no such field", "remove it")
 		k.ContainerRuntime = ""
 	}
+	var images []string
+	for _, t := range in.Spec.AMISelectorTerms {
+		images = append(images, t.ID)
+	}
+	c.suspects(s, "spec", in.Spec.nodeClassSpec, images...)
 	c.addClass(&class{subject: s, current: &in.Spec, out: nodeClass{Metadata: c.keptMeta(in.Metadata)}})
 }
 

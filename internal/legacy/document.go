@@ -1,13 +1,11 @@
 package legacy
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
-
-	"sigs.k8s.io/yaml"
 )
 
 // Source is a text with YAML documents.
@@ -51,42 +49,79 @@ func (d document) subject() subject {
 func documents(s Source, r *report) []document {
 	var all []document
 	line, number := 0, 0
-	for _, text := range split(s.Text) {
+	for _, text := range split(plainText(s.Text)) {
 		if strings.TrimSpace(text) != "" {
 			number++
 		}
 		d := document{source: s.Name, number: number}
-		body, err := parse(text)
+		body, twice, err := parse(text)
+		if err != nil || twice != "" {
+			// Once more with the lines before it, so that the text has the line of the file.
+			_, twice, err = parse(strings.Repeat("\n", line) + text)
+		}
 		if err != nil {
-			// Once more with the lines before it, so that the error has the line of the file.
-			_, err = parse(strings.Repeat("\n", line) + text)
 			d.broken(text, line, err, r)
 		}
 		line += strings.Count(text, "\n")
-		if body == nil {
-			continue
-		}
-		object, ok := body.(map[string]any)
-		if !ok {
-			r.skip(d)
-			continue
-		}
-		d.body = object
-		all = append(all, d.expand(r)...)
+		all = append(all, d.objects(body, twice, r)...)
 	}
 	return all
+}
+
+// objects are the objects of a document with this body.
+func (d document) objects(body any, twice string, r *report) []document {
+	switch b := body.(type) {
+	case nil:
+		return nil
+	case map[string]any:
+		d.body = b
+		all := d.expand(r)
+		if twice != "" && slices.ContainsFunc(all, document.ofUs) {
+			r.warn(d.subject(), "", "the last one counts of keys that are there twice: "+twice, "remove the others")
+		}
+		return all
+	case []any:
+		objects, manifests := objectsIn(b)
+		if !manifests {
+			break
+		}
+		var all []document
+		for _, object := range objects {
+			all = append(all, document{source: d.source, number: d.number, body: object}.expand(r)...)
+		}
+		return all
+	}
+	r.skip(d)
+	return nil
+}
+
+// ofUs says whether the object looks like one of Karpenter.
+func (d document) ofUs() bool {
+	return strings.Contains(d.text("apiVersion"), "karpenter") || slices.Contains(kinds(), d.text("kind"))
 }
 
 // ofKarpenter finds in a text that is no YAML what makes it a manifest of Karpenter.
 var ofKarpenter = regexp.MustCompile(`(?m)^[^#\n]*(\bapiVersion["']?[ \t]*:[ \t]*["']?karpenter\.(sh|k8s\.aws)/|\bkind["']?[ \t]*:[ \t]*["']?(Provisioner|AWSNodeTemplate|EC2NodeClass)\b)`)
 
+// topKind is the kind of an object in YAML.
+var topKind = regexp.MustCompile(`(?m)^kind:[ \t]*["']?(\w+)`)
+
+// ofAnother says whether a text has the kind of another project's object, such as a definition that
+// names kinds of Karpenter.
+func ofAnother(text string) bool {
+	found := topKind.FindAllStringSubmatch(text, -1)
+	return len(found) > 0 && !slices.ContainsFunc(found, func(m []string) bool {
+		return strings.HasSuffix(m[1], "List") || slices.Contains(append(kinds(), "ConfigMap"), m[1])
+	})
+}
+
 // broken reports a text that is no YAML, if it is a manifest of Karpenter.
 func (d document) broken(text string, line int, err error, r *report) {
-	if !ofKarpenter.MatchString(text) {
+	if !ofKarpenter.MatchString(text) || ofAnother(text) {
 		r.skip(d)
 		return
 	}
-	what := "no YAML: " + strings.Join(strings.Fields(strings.TrimPrefix(fmt.Sprint(err), "yaml: ")), " ")
+	what := "no YAML: " + plainError(err)
 	for i, of := range strings.Split(text, "\n") {
 		if strings.Contains(of, "{{") {
 			what = fmt.Sprintf("no YAML, as line %d is a template of Helm: %s", line+i+1, strings.TrimSpace(of))
@@ -94,14 +129,17 @@ func (d document) broken(text string, line int, err error, r *report) {
 		}
 	}
 	remedy := hint(text)
-	if strings.HasSuffix(d.source, ".tf") {
+	switch at := noText(text); {
+	case strings.HasSuffix(d.source, ".tf"):
 		what, remedy = "no YAML, but Terraform configuration with a manifest in it", "copy the manifest into a file of its own, where its templates stay"
+	case at > 0:
+		what, remedy = fmt.Sprintf("no YAML, as line %d is not in UTF-8", line+at), "save the file as UTF-8"
 	}
 	r.took(d.source)
 	r.fail(d.subject(), "", what, remedy)
 }
 
-// expand returns the items of a List, and the document itself otherwise.
+// expand returns the items of a List, also of Lists in it, and the document itself otherwise.
 func (d document) expand(r *report) []document {
 	items, ok := d.body["items"].([]any)
 	if !ok || !strings.HasSuffix(d.text("kind"), "List") {
@@ -117,43 +155,9 @@ func (d document) expand(r *report) []document {
 		if kind := strings.TrimSuffix(d.text("kind"), "List"); kind != "" && object["kind"] == nil {
 			object["apiVersion"], object["kind"] = d.body["apiVersion"], kind
 		}
-		all = append(all, document{source: d.source, number: d.number, body: object})
+		all = append(all, document{source: d.source, number: d.number, body: object}.expand(r)...)
 	}
 	return all
-}
-
-// split cuts a text at the lines that separate YAML documents. No newline is lost.
-func split(text string) []string {
-	var all []string
-	var b strings.Builder
-	for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
-		if rest, ok := strings.CutPrefix(line, "---"); ok && (rest == "" || strings.ContainsAny(rest[:1], " \t\r\n")) {
-			all = append(all, b.String())
-			b.Reset()
-			b.WriteString(rest)
-			continue
-		}
-		b.WriteString(line)
-	}
-	return append(all, b.String())
-}
-
-// parse reads one document; numbers keep their text.
-func parse(text string) (any, error) {
-	data, err := yaml.YAMLToJSONStrict([]byte(text))
-	switch {
-	case err != nil && json.Valid([]byte(text)): // tabs indent JSON, and no YAML
-		data = []byte(text)
-	case err != nil:
-		return nil, err
-	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.UseNumber()
-	var body any
-	if err := decoder.Decode(&body); err != nil {
-		return nil, fmt.Errorf("read JSON: %w", err)
-	}
-	return body, nil
 }
 
 // hint says why a text that another program should have rendered is no YAML.
@@ -167,6 +171,8 @@ func hint(text string) string {
 		return `write a list that a template makes as ${jsonencode(["a", "b"])}, without brackets around it`
 	case strings.Contains(text, "${"):
 		return `put a value with a template in quotes, as in '${upper("a")}'`
+	case regexp.MustCompile(`(?m)^ *\t`).MatchString(text):
+		return "indent with spaces, as YAML takes no tabs"
 	}
 	return "correct the indentation and the quotes there"
 }

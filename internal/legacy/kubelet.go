@@ -82,6 +82,7 @@ func (c *converter) placeKubelets() {
 		switch {
 		case name == "":
 		case p.current: // says nothing of kubelets, and stays as it is
+		case !known && c.unread[name]: // an error says what is wrong with it
 		case !known && p.kubelet != nil:
 			c.fail(p.subject, p.kubeletField, fmt.Sprintf("v1 has it in the EC2NodeClass %q, which is not in the input", name), "convert what the NodePool refers to together with it")
 		case !known:

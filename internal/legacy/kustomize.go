@@ -11,8 +11,8 @@ import (
 func patchesOf(all []document) map[string]string {
 	patches := map[string]string{}
 	for _, d := range all {
-		base := filepath.Base(d.source)
-		if base != "kustomization.yaml" && base != "kustomization.yml" && !strings.HasPrefix(d.text("apiVersion"), "kustomize.config.k8s.io/") {
+		base := d.fileName()
+		if base != "kustomization.yaml" && base != "kustomization.yml" && base != "Kustomization" && !strings.HasPrefix(d.text("apiVersion"), "kustomize.config.k8s.io/") {
 			continue
 		}
 		for _, field := range []string{"patches", "patchesStrategicMerge", "patchesJson6902"} {
@@ -30,3 +30,6 @@ func patchesOf(all []document) map[string]string {
 	}
 	return patches
 }
+
+// fileName is the name of the file, without its folder.
+func (d document) fileName() string { return filepath.Base(d.source) }

@@ -155,7 +155,7 @@ func poolMistakes() map[string]mistake {
 		"spec.template.spec.terminationGracePeriod": {"a field of v1", "remove it, or write apiVersion: karpenter.sh/v1"},
 		"spec.terminationGracePeriod":               {"a field of v1", "remove it, or write apiVersion: karpenter.sh/v1"},
 		"spec.replicas":                             {"a field of v1", "write apiVersion: karpenter.sh/v1"},
-		"spec.template.spec.nodeClassRef.group":     {"a field of v1", "write apiVersion: karpenter.k8s.aws/v1beta1"},
+		"spec.template.spec.nodeClassRef.group":     {"a field of v1, which has to be " + wire.AWSGroup, "write apiVersion: karpenter.k8s.aws/v1beta1"},
 		"spec.template.spec.nodeClassName":          {noField, "write spec.template.spec.nodeClassRef.name"},
 	}
 }
@@ -168,6 +168,7 @@ func currentPoolMistakes() map[string]mistake {
 		"spec.kubelet":                               older("v1beta1", kubelet),
 		"spec.kubeletConfiguration":                  older("v1alpha5", kubelet),
 		"spec.template.spec.kubelet":                 older("v1beta1", kubelet),
+		"spec.template.spec.kubeletConfiguration":    older("v1alpha5", kubelet),
 		"spec.ttlSecondsUntilExpired":                older("v1alpha5", expiry),
 		"spec.disruption.ttlSecondsUntil":            older("v1alpha5", expiry),
 		"spec.disruption.expireAfter":                older("v1beta1", expiry),
@@ -180,6 +181,7 @@ func currentPoolMistakes() map[string]mistake {
 func currentClaimMistakes() map[string]mistake {
 	return map[string]mistake{
 		"spec.kubelet":                 {"a field of v1beta1", "write spec.kubelet of the EC2NodeClass"},
+		"spec.kubeletConfiguration":    {"a field of v1alpha5", "write spec.kubelet of the EC2NodeClass"},
 		"spec.nodeClassRef.apiVersion": {"a field of v1beta1", "write group: " + wire.AWSGroup},
 	}
 }

@@ -55,7 +55,7 @@ func (o *origin) set(at string, known Setting, value string) {
 
 // otherKeys are those of karpenter-global-settings that are no variables of the controller.
 func otherKeys() []string {
-	return []string{keyProfile, keyTags, keyDrift, "aws.enablePodENI", "aws.enableENILimitedPodDensity", "aws.nodeNameConvention"}
+	return []string{keyProfile, keyTags, keyDrift, "aws.enablePodENI", "aws.enableENILimitedPodDensity", "aws.nodeNameConvention", "enableDRA"}
 }
 
 // Keys that decide what classes and pools become.
@@ -89,6 +89,10 @@ func (o *origin) setOther(at, key, value string) {
 	case "aws.nodeNameConvention":
 		if value != "ip-name" && value != "" {
 			o.lose(o.subject, at, "is dropped, as the kubelet names nodes", "")
+		}
+	case "enableDRA":
+		if value == "true" {
+			o.lose(o.subject, at, "is not carried out: "+draEffect, draRemedy)
 		}
 	default:
 		o.unknownSetting(at, key)

@@ -21,6 +21,7 @@ func (o *origin) deployment(body map[string]any) {
 		container, _ := item.(map[string]any)
 		at := fmt.Sprintf("spec.template.spec.containers[%d]", i)
 		others := o.variables(at+".env", listAt(container, "env"))
+		o.elsewhereAll(at+".envFrom", listAt(container, "envFrom"))
 		for _, list := range []string{"command", "args"} {
 			o.flags(join(at, list), listAt(container, list))
 		}
@@ -111,6 +112,15 @@ func (o *origin) assign(field string, known []Setting, value string) {
 			of = gateOf(value, s.Gate)
 		}
 		o.set(fmt.Sprintf("%s[%s]", field, s.Name()), s, strings.TrimSpace(of))
+	}
+	if known[0].Gate == "" {
+		return
+	}
+	for _, one := range strings.Split(value, ",") {
+		name, _, _ := strings.Cut(strings.TrimSpace(one), "=")
+		if name != "" && !slices.ContainsFunc(known, func(s Setting) bool { return s.Gate == name }) {
+			o.lose(o.subject, fmt.Sprintf("%s[%s: %s]", field, known[0].Variable, name), "no gate of Karpenter, which took no notice of it", "")
+		}
 	}
 }
 

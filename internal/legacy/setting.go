@@ -69,35 +69,54 @@ func launchSettings() []Setting {
 		{Variable: "DISABLE_DRY_RUN", Value: "settings.disableDryRun", Default: "false", Effect: "a dry run of a launch is made, and the condition LaunchPermitted has its answer", Remedy: ""},
 		{Variable: "BATCH_MAX_DURATION", Global: "batchMaxDuration", Value: "settings.batchMaxDuration", Default: "10s", Effect: "the daemon decides by the pods that come how long it waits for more"},
 		{Variable: "BATCH_IDLE_DURATION", Global: "batchIdleDuration", Value: "settings.batchIdleDuration", Default: "1s", Effect: "the daemon decides by the pods that come how long it waits for more"},
-		{Variable: "IGNORE_DRA_REQUESTS", Value: "settings.ignoreDRARequests", Default: "true", Effect: "nothing is launched for a pod with resourceClaims", Remedy: "leave such pods to a managed node group"},
+		{Variable: "IGNORE_DRA_REQUESTS", Value: "settings.ignoreDRARequests", Default: "true", Effect: draEffect, Remedy: draRemedy},
 		{Variable: "AMI_REFRESH_INTERVAL", Value: "settings.amiRefreshInterval", Default: "1m", Effect: ownTime},
 		{Variable: "SUBNET_REFRESH_INTERVAL", Value: "settings.subnetRefreshInterval", Default: "1m", Effect: ownTime},
-		{Variable: "AWS_FEATURE_GATES", Value: "settings.awsFeatureGates", Default: "NodeClassCEL=false", Effect: "expressions of an EC2NodeClass are evaluated in any case, and the other gates are not carried out"},
+		{Variable: "SECURITY_GROUP_REFRESH_INTERVAL", Value: "settings.securityGroupRefreshInterval", Default: "1m", Effect: ownTime},
+		{Variable: "LEGACY_NODE_REPAIR", Value: "settings.legacyNodeRepair", Default: "false", Effect: repairEffect, Remedy: repairRemedy},
 		{Variable: "ASSUME_ROLE_ARN", Global: "aws.assumeRoleARN", Value: "settings.assumeRoleARN", Effect: "the daemon works with its own role", Remedy: "give the controller's own role the rights that it needs"},
 		{Variable: "ASSUME_ROLE_DURATION", Global: "aws.assumeRoleDuration", Value: "settings.assumeRoleDuration", Default: "15m", Effect: "the daemon assumes no role"},
 	}
 }
 
-// gates are the members of FEATURE_GATES.
+// gates are the members of FEATURE_GATES and AWS_FEATURE_GATES.
 func gates() []Setting {
-	gate := func(name, standard, effect, remedy string) Setting {
-		return Setting{Variable: "FEATURE_GATES", Gate: name, Value: "settings.featureGates." + strings.ToLower(name[:1]) + name[1:], Default: standard, Effect: effect, Remedy: remedy}
+	on := func(name, standard string) Setting {
+		return Setting{Variable: "FEATURE_GATES", Gate: name, Value: "settings.featureGates." + strings.ToLower(name[:1]) + name[1:], Default: standard, Here: alwaysOn}
 	}
-	on := func(name, standard, effect string) Setting {
-		s := gate(name, standard, effect, "")
-		s.Here = "always on"
+	gate := func(name, effect, remedy string) Setting {
+		s := on(name, "false")
+		s.Here, s.Effect, s.Remedy = "", effect, remedy
 		return s
 	}
 	return []Setting{
-		on("ReservedCapacity", "true", ""),
-		on("StaticCapacity", "false", ""),
-		on("Drift", "true", ""),
-		gate("NodeRepair", "false", "a node that is not healthy stays until somebody deletes it", "delete its NodeClaim, or use a tool that repairs nodes"),
-		gate("SpotToSpotConsolidation", "false", "a node on spot capacity is not replaced by a cheaper one on spot capacity", ""),
-		gate("NodeOverlay", "false", overlayEffect, overlayRemedy),
-		gate("CapacityBuffer", "false", bufferEffect, bufferRemedy),
+		on("ReservedCapacity", "true"),
+		on("StaticCapacity", "false"),
+		on("Drift", "true"),
+		gate("NodeRepair", repairEffect, repairRemedy),
+		gate("SpotToSpotConsolidation", "a node on spot capacity is not replaced by a cheaper one on spot capacity", ""),
+		gate("NodeOverlay", overlayEffect, overlayRemedy),
+		gate("CapacityBuffer", bufferEffect, bufferRemedy),
+		gate("TerminateFirstDrift", "a node that has drifted stays until its replacement is there", "leave room for the replacement in limits and capacity reservations"),
+		gate("TerminateFirstRepair", repairEffect, repairRemedy),
+		gate("PodDeletionCostManagement", "the daemon reads controller.kubernetes.io/pod-deletion-cost of pods, and never writes it", ""),
+		{Variable: "AWS_FEATURE_GATES", Gate: "NodeClassCEL", Value: "settings.awsFeatureGates.nodeClassCEL", Default: "false", Here: alwaysOn},
+		{Variable: "AWS_FEATURE_GATES", Gate: "DRANVIDIAGPU", Value: "settings.awsFeatureGates.draNVIDIAGPU", Default: "false", Effect: draEffect, Remedy: draRemedy},
+		{Variable: "AWS_FEATURE_GATES", Gate: "DRAEFA", Value: "settings.awsFeatureGates.draEFA", Default: "false", Effect: draEffect, Remedy: draRemedy},
+		{Variable: "AWS_FEATURE_GATES", Gate: "RebootForRepair", Value: "settings.awsFeatureGates.rebootForRepair", Default: "false", Effect: repairEffect, Remedy: repairRemedy},
 	}
 }
+
+// alwaysOn is in the place of an attribute for gates that nobody can close.
+const alwaysOn = "always on"
+
+// What becomes of what several settings ask for.
+const (
+	repairEffect = "a node that is not healthy stays until somebody deletes it"
+	repairRemedy = "delete its NodeClaim, or use a tool that repairs nodes"
+	draEffect    = "nothing is launched for a pod with resourceClaims"
+	draRemedy    = "leave such pods to a managed node group"
+)
 
 // What becomes of objects that nothing carries out.
 const (

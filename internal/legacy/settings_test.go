@@ -164,3 +164,37 @@ func TestConvert_EachFileIsToldItsOwnSettingsAndWhatDiffers(t *testing.T) {
 		t.Errorf("environment %v", result.Environment)
 	}
 }
+
+// TestConvert_SettingsOfTheNewestChartAreRead has the values of Karpenter 1.15: those by default say
+// nothing, and the others what becomes of them.
+func TestConvert_SettingsOfTheNewestChartAreRead(t *testing.T) {
+	lost := func(text string) (fields []string) {
+		t.Helper()
+		for _, p := range legacy.Convert([]legacy.Source{{Text: text}}, legacy.Options{}).Warnings {
+			if p.Lost {
+				fields = append(fields, p.Field)
+			}
+		}
+		return fields
+	}
+	const gates = "settings: {clusterName: c, enableDRA: %s, ignoreDRARequests: null, legacyNodeRepair: %s, securityGroupRefreshInterval: 1m, " +
+		"awsFeatureGates: {nodeClassCEL: %s, draNVIDIAGPU: null, draEFA: null, rebootForRepair: %s}, featureGates: {terminateFirstDrift: %s, podDeletionCostManagement: %s}}\n"
+	if got := lost(strings.ReplaceAll(gates, "%s", "false")); len(got) > 0 {
+		t.Errorf("by default: %q", got)
+	}
+	want := []string{"settings.awsFeatureGates.rebootForRepair", "settings.enableDRA", "settings.featureGates.podDeletionCostManagement", "settings.featureGates.terminateFirstDrift", "settings.legacyNodeRepair"}
+	if diff := cmp.Diff(want, lost(strings.ReplaceAll(gates, "%s", "true"))); diff != "" {
+		t.Error(diff)
+	}
+	deployment := func(env string) string {
+		return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: karpenter, labels: {app.kubernetes.io/name: karpenter}}\nspec: {template: {spec: {containers: [{name: controller, env: [" + env + "], envFrom: [{secretRef: {name: more}}]}]}}}\n"
+	}
+	want = []string{
+		"spec.template.spec.containers[0].env[AWS_FEATURE_GATES: DRAEFA]", "spec.template.spec.containers[0].env[AWS_FEATURE_GATES: New]",
+		"spec.template.spec.containers[0].env[FEATURE_GATES: Old]", "spec.template.spec.containers[0].envFrom",
+	}
+	got := lost(deployment("{name: CLUSTER_NAME, value: c}, {name: AWS_FEATURE_GATES, value: 'NodeClassCEL=true,DRAEFA=true,New=true'}, {name: FEATURE_GATES, value: 'ReservedCapacity=true, Old=false'}"))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -65,6 +65,10 @@ func (s strict) check(path string, value any, t reflect.Type) any {
 		t = t.Elem()
 	}
 	if text, ok := value.(string); ok && !s.live {
+		if !strings.HasSuffix(path, "userData") { // where it is the shell's
+			text = braced(text)
+			value = text
+		}
 		if whole := standIn(text, t); whole != nil {
 			return whole
 		}
@@ -81,6 +85,12 @@ func (s strict) check(path string, value any, t reflect.Type) any {
 		return value
 	}
 }
+
+// bareName is a variable of envsubst without braces.
+var bareName = regexp.MustCompile(`(^|[^$\\])\$([A-Z_][A-Z0-9_]*)`)
+
+// braced writes such variables as templates with braces, which mean the same to envsubst.
+func braced(text string) string { return bareName.ReplaceAllString(text, "${1}$${${2}}") }
 
 func (s strict) checkList(path string, value any, t reflect.Type) any {
 	list, ok := value.([]any)
@@ -116,6 +126,9 @@ func (s strict) checkStruct(path string, value any, t reflect.Type) any {
 		}
 		if key == "creationTimestamp" && object[key] == nil {
 			continue // as programs write it that make manifests of Go's types
+		}
+		if strings.HasSuffix(at, "nodeClassRef.group") && object[key] == wire.AWSGroup {
+			continue // v1beta1 has no group, and means this one
 		}
 		if m, ok := mistakeAt(s.kind, s.lacks != nil, at); ok {
 			s.lack(at, m.what, m.remedy)
@@ -155,7 +168,11 @@ func (s strict) checkMap(path string, value any, t reflect.Type) any {
 			s.mismatch(at, nil, wanted(t.Elem()), "remove it or give it a value")
 			continue
 		}
-		all[key] = s.check(at, object[key], t.Elem())
+		name := key
+		if !s.live {
+			name = braced(key)
+		}
+		all[name] = s.check(at, object[key], t.Elem())
 	}
 	return all
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -140,12 +142,29 @@ func readFile(name string) (legacy.Source, error) {
 }
 
 func readSource(name string, from io.Reader) (legacy.Source, error) {
+	from, err := unpacked(from)
+	if err != nil {
+		return legacy.Source{}, fmt.Errorf("manifest %s unpack: %w", name, err)
+	}
 	text, err := io.ReadAll(io.LimitReader(from, maxManifest+1))
 	if err != nil {
-		return legacy.Source{}, fmt.Errorf("manifest read: %w", err)
+		return legacy.Source{}, fmt.Errorf("manifest %s read: %w", name, err)
 	}
 	if len(text) > maxManifest {
 		return legacy.Source{}, fmt.Errorf("manifest read: %s has more than %d MiB; split it", name, maxManifest>>20)
 	}
 	return legacy.Source{Name: name, Text: string(text)}, nil
+}
+
+// unpacked reads what gzip has packed, and anything else as it is.
+func unpacked(from io.Reader) (io.Reader, error) {
+	buffered := bufio.NewReader(from)
+	if head, _ := buffered.Peek(2); string(head) != "\x1f\x8b" {
+		return buffered, nil
+	}
+	reader, err := gzip.NewReader(buffered)
+	if err != nil {
+		return nil, fmt.Errorf("gzip read: %w", err)
+	}
+	return reader, nil
 }

@@ -89,9 +89,10 @@ func (f *folder) file(path string, info fs.FileInfo) {
 	}
 }
 
-// manifest says whether the name is that of a file that may have manifests: also as a template, of
-// which Terraform makes them, such as pool.yaml.tpl.
+// manifest says whether the name is that of a file that may have manifests: also packed, and as a
+// template, of which Terraform makes them, such as pool.yaml.tpl.
 func manifest(path string) bool {
+	path = strings.TrimSuffix(path, ".gz")
 	if slices.Contains([]string{".tpl", ".tftpl", ".tmpl"}, filepath.Ext(path)) {
 		path = strings.TrimSuffix(path, filepath.Ext(path))
 	}

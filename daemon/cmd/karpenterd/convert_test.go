@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"os"
 	"path/filepath"
@@ -178,6 +180,36 @@ func TestConvert_TemplatesOfTerraformInAFolderAreManifests(t *testing.T) {
 	}
 	if !strings.Contains(said, "user-data.sh.tpl and 1 more files below") {
 		t.Error(said)
+	}
+}
+
+// What gzip has packed is read as if it were not, from files, folders and standard input.
+func TestConvert_ReadsWhatGzipHasPacked(t *testing.T) {
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write([]byte(quiet)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, data := range map[string][]byte{"a.yaml.gz": packed.Bytes(), "notes.gz": packed.Bytes()} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, _, err := runConvert(quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, arg := range map[string]string{"a folder": dir, "a file": filepath.Join(dir, "a.yaml.gz"), "standard input": "-"} {
+		if out, said, err := runConvert(packed.String(), arg); err != nil || out != want {
+			t.Errorf("%s: %v, said %s:\n%s", name, err, said, out)
+		}
+	}
+	if _, _, err := runConvert(packed.String()[:10]); err == nil {
+		t.Error("a cut file is no error")
 	}
 }
 

@@ -24,6 +24,7 @@ type joined struct {
 	name     string
 	endpoint string // at which nodes reach the API server; empty: that of EKS
 	bundle   []byte // certificates by which nodes know it, PEM; empty: those of EKS
+	own      []byte // those by which the daemon knows it, where EKS cannot be asked
 	eks      interface {
 		Cluster(ctx context.Context, name string) (aws.Cluster, error)
 	}
@@ -52,11 +53,15 @@ func (j *joined) exactNamespaces() bool { return minorNumber(j.now().Kubernetes)
 
 // read asks EKS. The minor version of Kubernetes is given.
 func (j *joined) read(ctx context.Context, minor string) error {
-	found, err := j.eks.Cluster(ctx, j.name)
-	if err != nil {
+	was := j.now()
+	found, err := j.ask(ctx)
+	switch {
+	case err != nil && was.Name == "" && j.endpoint != "" && unanswered(err):
+		j.logger.Warn("EKS cannot be reached, so nodes get the endpoint and the certificate authority that the daemon has; nodes of the family AL2023 also need the cluster's service CIDR, which only EKS says: give the daemon a way to EKS, such as a VPC endpoint", "error", err)
+		found = aws.Cluster{Name: j.name, CertificateAuthority: j.own}
+	case err != nil:
 		return err
 	}
-	was := j.now()
 	is := family.Cluster{
 		Name: found.Name, Endpoint: cmp.Or(j.endpoint, found.Endpoint, was.Endpoint), ServiceCIDR: cmp.Or(found.ServiceCIDR, was.ServiceCIDR),
 		CertificateAuthority: found.CertificateAuthority, Kubernetes: minor,
@@ -83,6 +88,24 @@ func (j *joined) read(ctx context.Context, minor string) error {
 		j.logger.Info("the cluster has another endpoint, certificate authority or service CIDR; new nodes get them", "endpoint", is.Endpoint, "service_cidr", is.ServiceCIDR)
 	}
 	return nil
+}
+
+// eksWithin bounds a call to EKS: a daemon that knows the endpoint does not wait for what cannot
+// be reached.
+const eksWithin = 20 * time.Second
+
+func (j *joined) ask(ctx context.Context) (aws.Cluster, error) {
+	if j.endpoint != "" {
+		bounded, cancel := context.WithTimeout(ctx, eksWithin)
+		defer cancel()
+		ctx = bounded
+	}
+	return j.eks.Cluster(ctx, j.name)
+}
+
+// unanswered says whether no answer came, as in a network without a way to EKS.
+func unanswered(err error) bool {
+	return errors.Is(err, aws.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // look brings the cluster up to date. After an error it stays as it was last seen. Another

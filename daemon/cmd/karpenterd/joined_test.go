@@ -140,3 +140,41 @@ func TestJoined_NamespacesAreSelectedAsTheSchedulerOfTheClusterDoes(t *testing.T
 		}
 	}
 }
+
+// A daemon that knows the endpoint starts in a network without a way to EKS, and learns the rest
+// once there is one.
+func TestJoined_StartsWithoutEKSWhereTheEndpointIsKnown(t *testing.T) {
+	for _, cause := range []error{aws.ErrUnreachable, context.DeadlineExceeded} {
+		p := &controlPlane{err: cause, git: "v1.34.2-eks-1", minor: "34+"}
+		var log bytes.Buffer
+		j := &joined{name: "lab", endpoint: "https://private", own: []byte("ours"), eks: p, versions: p, logger: hclog.New(&hclog.LoggerOptions{Output: &log})}
+		if err := j.read(t.Context(), "1.34"); err != nil {
+			t.Fatal(err)
+		}
+		if is := j.now(); is.Name != "lab" || is.Endpoint != "https://private" || string(is.CertificateAuthority) != "ours" || is.ServiceCIDR != "" || is.Kubernetes != "1.34" {
+			t.Errorf("cluster %+v", is)
+		}
+		if !strings.Contains(log.String(), "EKS cannot be reached") {
+			t.Errorf("said %s", log.String())
+		}
+		if err := j.look(t.Context(), time.Now()); !errors.Is(err, cause) || j.now().Endpoint != "https://private" {
+			t.Errorf("cluster %+v, %v", j.now(), err)
+		}
+		p.err, p.cluster = nil, aws.Cluster{Name: "lab", Endpoint: "https://public", CertificateAuthority: []byte("A"), ServiceCIDR: "10.0.0.0/16"}
+		if err := j.look(t.Context(), time.Now()); err != nil || j.now().ServiceCIDR != "10.0.0.0/16" || string(j.now().CertificateAuthority) != "A" {
+			t.Errorf("cluster %+v, %v", j.now(), err)
+		}
+	}
+	for name, j := range map[string]*joined{
+		"no endpoint": {name: "lab", eks: &controlPlane{err: aws.ErrUnreachable}},
+		"refused":     {name: "lab", endpoint: "https://private", eks: &controlPlane{err: aws.ErrUnauthorized}},
+	} {
+		j.logger = hclog.NewNullLogger()
+		if err := j.read(t.Context(), "1.34"); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if err := explain(aws.ErrUnreachable); !strings.Contains(err.Error(), "EKS cannot be reached") || !strings.Contains(err.Error(), "--cluster-endpoint") {
+		t.Errorf("said %v", err)
+	}
+}

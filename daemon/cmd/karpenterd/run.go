@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/act"
@@ -150,11 +151,11 @@ func (d *daemon) connect(ctx context.Context) error {
 	if means := inCurrency(d.config.Region); means != "" {
 		d.logger.Warn(means, "region", d.config.Region)
 	}
-	rest, err := kube.DaemonConfig()
+	access, err := kube.DaemonConfig()
 	if err != nil {
 		return err
 	}
-	if d.kube, err = kube.NewClients(rest); err != nil {
+	if d.kube, err = kube.NewClients(access); err != nil {
 		return err
 	}
 	minor, err := preflight(ctx, d.kube, d.config.Namespace, d.config.needsSelectors())
@@ -165,7 +166,7 @@ func (d *daemon) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.joined = &joined{name: d.config.ClusterName, endpoint: d.config.ClusterEndpoint, bundle: d.config.ClusterCA, eks: d.aws, versions: d.kube.Core.Discovery(), logger: d.logger}
+	d.joined = &joined{name: d.config.ClusterName, endpoint: d.config.ClusterEndpoint, bundle: d.config.ClusterCA, own: authority(access), eks: d.aws, versions: d.kube.Core.Discovery(), logger: d.logger}
 	if err := d.joined.read(ctx, minor); err != nil {
 		return explain(err)
 	}
@@ -188,8 +189,24 @@ func explain(err error) error {
 		return fmt.Errorf("%w: role %q does not trust this service account: correct the role's trust policy, or the service account's annotation %s",
 			err, os.Getenv("AWS_ROLE_ARN"), install.RoleARNAnnotation)
 	}
+	if unanswered(err) {
+		return fmt.Errorf("%w: EKS cannot be reached: correct --region ($%s), give the daemon a way to EKS, such as a VPC endpoint, or name the cluster's endpoint by --cluster-endpoint ($%s): then the daemon starts without EKS",
+			err, install.EnvRegion, install.EnvClusterEndpoint)
+	}
 	return fmt.Errorf("%w: correct --cluster-name ($%s) or --region ($%s), or allow the daemon's role eks:DescribeCluster on the cluster",
 		err, install.EnvClusterName, install.EnvRegion)
+}
+
+// authority is the certificate authority by which the daemon knows the API server, PEM.
+func authority(c *rest.Config) []byte {
+	if len(c.CAData) > 0 {
+		return c.CAData
+	}
+	data, err := os.ReadFile(c.CAFile)
+	if err != nil {
+		return nil // a file that cannot be read has kept the daemon from its API server already
+	}
+	return data
 }
 
 func (d *daemon) startEvents(ctx context.Context) error {

@@ -174,7 +174,7 @@ func TestKeeper_AFailureChangesNothingAndIsTriedAgainAfterAMinute(t *testing.T) 
 	}
 	r.after(k, 9*time.Minute)
 	s := k.State()
-	if s.Reason != awsv1.ReasonOutdated || s.Message != "spot prices are those of 2026-03-04T05:06:07Z, because AWS does not answer (the daemon's log has the error)" {
+	if s.Reason != awsv1.ReasonOutdated || s.Message != "spot prices are those of 2026-03-04T05:06:07Z, because EC2 does not answer (the daemon's log has the error)" {
 		t.Errorf("state %+v after 20 minutes", s)
 	}
 	r.fails = map[string]error{}
@@ -236,7 +236,7 @@ func TestKeeper_WithoutAnyAnswerTheTableCountsAndTheStateSaysSo(t *testing.T) {
 	r.want("without prices", 100, 50)
 	want := State{
 		Known: true, Reason: awsv1.ReasonEmbedded,
-		Message: "on-demand prices are those of the daemon's own table (of 2026-07-06), because AWS does not answer (the daemon's log has the error); " +
+		Message: "on-demand prices are those of the daemon's own table (of 2026-07-06), because the Price List does not answer (the daemon's log has the error); " +
 			"spot prices are those of the daemon's own table (of 2025-05-28, estimated), because the daemon is not authorized to perform ec2:DescribeSpotPriceHistory: " +
 			"allow that in the policies of its role",
 	}

@@ -47,15 +47,15 @@ func (k *Keeper) note() {
 			state.Known = false
 		case q.err == nil:
 		case errors.Is(q.err, aws.ErrNoPriceList), errors.Is(q.err, ErrNotAsked): // nobody can be asked
-			messages = append(messages, fmt.Sprintf("%s %s, because %s", name, k.instead(name), why(q.err)))
+			messages = append(messages, fmt.Sprintf("%s %s, because %s", name, k.instead(name), why(name, q.err)))
 		case q.answered.IsZero():
 			state.Reason = awsv1.ReasonEmbedded
-			messages = append(messages, fmt.Sprintf("%s %s, because %s", name, k.instead(name), why(q.err)))
+			messages = append(messages, fmt.Sprintf("%s %s, because %s", name, k.instead(name), why(name, q.err)))
 		case now.Sub(q.answered) >= 2*q.every:
 			if state.Reason == "" {
 				state.Reason = awsv1.ReasonOutdated
 			}
-			messages = append(messages, fmt.Sprintf("%s are those of %s, because %s", name, q.answered.UTC().Format(time.RFC3339), why(q.err)))
+			messages = append(messages, fmt.Sprintf("%s are those of %s, because %s", name, q.answered.UTC().Format(time.RFC3339), why(name, q.err)))
 		}
 	}
 	if guessed := k.guessed.explain(); guessed != "" && state.Known {
@@ -71,9 +71,9 @@ func (k *Keeper) note() {
 	k.Report(report)
 }
 
-// why says what keeps AWS from answering, and what to do about it. It must not change from
-// one try to the next.
-func why(err error) string {
+// why says what keeps AWS from answering about the group, and what to do about it. It must not
+// change from one try to the next.
+func why(group string, err error) string {
 	var refused *aws.UnauthorizedError
 	switch {
 	case errors.As(err, &refused):
@@ -87,7 +87,11 @@ func why(err error) string {
 	case errors.Is(err, errShort):
 		return "what AWS answers is too short to be true"
 	}
-	return "AWS does not answer (the daemon's log has the error)"
+	service := "EC2"
+	if group == groupOnDemand {
+		service = "the Price List"
+	}
+	return service + " does not answer (the daemon's log has the error)"
 }
 
 // instead says what counts while AWS has not answered about the group.

@@ -24,7 +24,6 @@ const (
 	reasonUserDataInvalid = "UserDataInvalid"         // the user data cannot be read
 	reasonRefused         = "Refused"                 // of a class in memory: what it is made of cannot be served
 	reasonProfileConflict = "InstanceProfileConflict" // somebody else's profile has the name
-	reasonIAMUnreachable  = "IAMUnreachable"          // so nobody knows of the role's profile
 )
 
 // maxTags is what is left of EC2's 50 tags for a resource beside those of the daemon.
@@ -81,11 +80,7 @@ func decide(class *awsv1.EC2NodeClass, o observation, f facts, now time.Time) *a
 	})
 	set(awsv1.ConditionAMIsReady, o.imagesErr, func() *verdict { return decideImages(class, status, o.images, f, now) })
 	set(awsv1.ConditionInstanceProfileReady, o.profileErr, func() *verdict { return decideProfile(class, status, o, f) })
-	if c := conditions.Get(awsv1.ConditionInstanceProfileReady); unreachable(o.profileErr) && (!c.IsTrue() || c.ObservedGeneration != class.Generation) {
-		conditions.Set(awsv1.ConditionInstanceProfileReady, metav1.ConditionUnknown, reasonIAMUnreachable, fmt.Sprintf(
-			"spec.role: IAM cannot be reached, so that an instance profile of role %q can be neither found nor made: give the daemon a way to IAM, or name a profile with the role in spec.instanceProfile instead of spec.role: then IAM is not asked",
-			class.Spec.Role), now)
-	}
+	setUnreached(class, conditions, o, now)
 	set(awsv1.ConditionValidationSucceeded, nil, func() *verdict {
 		v := validate(class, conditions, f)
 		if o.expressions != nil && (v == nil || v.status == metav1.ConditionUnknown) {
@@ -314,8 +309,8 @@ func validate(class *awsv1.EC2NodeClass, conditions v1.ConditionSet, f facts) *v
 			return failed(awsv1.ReasonTagValidationFailed, "spec.tags: %v", err)
 		}
 	}
-	if f.cluster.ServiceCIDR == "" {
-		return failed(awsv1.ReasonClusterCIDRFailed, "cluster %q: EKS reports no service CIDR: check the cluster's Kubernetes network configuration", f.cluster.Name)
+	if f.cluster.ServiceCIDR == "" && family.NeedsServiceCIDR(class) {
+		return failed(awsv1.ReasonClusterCIDRFailed, "cluster %q: EKS reports no service CIDR, which nodes of the family AL2023 need: check the cluster's Kubernetes network configuration, and whether the daemon reaches EKS", f.cluster.Name)
 	}
 	if v := validateUserData(class, f.cluster); v != nil {
 		return v
@@ -329,7 +324,7 @@ func validate(class *awsv1.EC2NodeClass, conditions v1.ConditionSet, f facts) *v
 			return failed(awsv1.ReasonDependenciesNotReady, "condition %s is False: see its message", dependency)
 		case !current || !c.IsTrue():
 			status = metav1.ConditionUnknown
-			if c.Reason == reasonIAMUnreachable {
+			if isUnreachable(c) {
 				waits = fmt.Sprintf("condition %s is Unknown: see its message", dependency)
 			}
 		}

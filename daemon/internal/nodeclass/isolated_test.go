@@ -3,6 +3,7 @@ package nodeclass
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -91,4 +92,129 @@ func TestIsolated_AsksIAMForNothingButClassesWithARole(t *testing.T) {
 	if _, err := r.Reconcile(t.Context(), "default"); err != nil || len(w.class.Finalizers) > 0 || iam.asked > 0 {
 		t.Errorf("held by %q after %d calls: %v", w.class.Finalizers, iam.asked, err)
 	}
+}
+
+// A network without a way to one of AWS's services has classes that are not ready, and each says
+// which service it is.
+func TestUnreached_EachConditionNamesTheServiceAndTheRemedy(t *testing.T) {
+	for condition, x := range map[string]struct {
+		change func(*awsv1.EC2NodeClass, *observation)
+		reason string
+		want   []string
+	}{
+		awsv1.ConditionSubnetsReady: {
+			func(_ *awsv1.EC2NodeClass, o *observation) { o.subnetsErr = aws.ErrUnreachable },
+			reasonEC2Unreachable, []string{"spec.subnetSelectorTerms: EC2 cannot be reached", "give the daemon a way to EC2"},
+		},
+		awsv1.ConditionSecurityGroupsReady: {
+			func(_ *awsv1.EC2NodeClass, o *observation) { o.groupsErr = context.DeadlineExceeded },
+			reasonEC2Unreachable, []string{"spec.securityGroupSelectorTerms: EC2 cannot be reached"},
+		},
+		awsv1.ConditionCapacityReservationsReady: {
+			func(_ *awsv1.EC2NodeClass, o *observation) { o.reservationsErr = aws.ErrUnreachable },
+			reasonEC2Unreachable, []string{"spec.capacityReservationSelectorTerms: EC2 cannot be reached"},
+		},
+		awsv1.ConditionAMIsReady: {
+			func(c *awsv1.EC2NodeClass, o *observation) {
+				c.Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{Alias: "bottlerocket@latest"}}
+				o.imagesErr = fmt.Errorf("%w: %w", errNoSSM, aws.ErrUnreachable)
+			},
+			reasonSSMUnreachable, []string{"spec.amiSelectorTerms: SSM cannot be reached", "alias bottlerocket@latest", "select images by id, name or tags: then SSM is not asked"},
+		},
+		"images by id": {
+			func(_ *awsv1.EC2NodeClass, o *observation) { o.imagesErr = aws.ErrUnreachable },
+			reasonEC2Unreachable, []string{"spec.amiSelectorTerms: EC2 cannot be reached"},
+		},
+	} {
+		c, o := class(), found()
+		x.change(c, &o)
+		got := decide(c, o, clusterFacts(), at(10)).Conditions()
+		if condition == "images by id" {
+			condition = awsv1.ConditionAMIsReady
+		}
+		for _, want := range x.want {
+			if is := got.Get(condition); is.Status != metav1.ConditionUnknown || is.Reason != x.reason || !strings.Contains(is.Message, want) {
+				t.Errorf("%s: want %q in %+v", condition, want, is)
+			}
+		}
+		if is := got.Get(awsv1.ConditionValidationSucceeded); is.Message != "condition "+condition+" is Unknown: see its message" {
+			t.Errorf("%s: %+v", condition, is)
+		}
+	}
+}
+
+// noSSM is a network without a way to SSM.
+type noSSM struct{ Cloud }
+
+func (noSSM) Parameter(context.Context, string) (string, error) {
+	return "", aws.ErrUnreachable
+}
+
+func TestImages_ThatAreNamedByIDAreFoundWithoutSSM(t *testing.T) {
+	w, r := newWorld()
+	r.Cloud = noSSM{r.Cloud}
+	if _, err := r.Reconcile(t.Context(), "default"); !errors.Is(err, errNoSSM) {
+		t.Errorf("error %v", err)
+	}
+	if c := w.class.Conditions().Get(awsv1.ConditionAMIsReady); c.Reason != reasonSSMUnreachable || !w.class.Conditions().Get(awsv1.ConditionSubnetsReady).IsTrue() {
+		t.Errorf("by alias: %+v", w.class.Status.Conditions)
+	}
+	w.class.Generation++
+	w.class.Spec.AMIFamily, w.class.Spec.AMISelectorTerms = "AL2023", []awsv1.AMISelectorTerm{{ID: "ami-1"}}
+	if _, err := r.Reconcile(t.Context(), "default"); err != nil {
+		t.Errorf("error %v", err)
+	}
+	if c := w.class.Conditions().Get(awsv1.ConditionAMIsReady); c.Reason == reasonSSMUnreachable {
+		t.Errorf("by id: %+v", c)
+	}
+}
+
+// From a role to a profile and back: IAM is asked for the role alone.
+func TestIsolated_AClassThatChangesToAProfileIsReadyWithoutIAM(t *testing.T) {
+	w, r := newWorld()
+	r.Isolated = true
+	w.class.Spec.InstanceProfile, w.class.Spec.Role = "", "nodes"
+	w.o.profileErr = aws.ErrUnreachable
+	if _, err := r.Reconcile(t.Context(), "default"); err == nil || w.class.Conditions().IsReady() {
+		t.Errorf("with a role: %v, %+v", err, w.class.Status.Conditions)
+	}
+	w.class.Generation++
+	w.class.Spec.InstanceProfile, w.class.Spec.Role = "node", ""
+	if _, err := r.Reconcile(t.Context(), "default"); err != nil || !w.class.Conditions().IsReady() || w.class.Status.InstanceProfile != "node" {
+		t.Errorf("with a profile: %v, %+v", err, w.class.Status)
+	}
+	w.class.Generation++
+	w.class.Spec.InstanceProfile, w.class.Spec.Role = "", "nodes"
+	if _, err := r.Reconcile(t.Context(), "default"); err == nil || w.class.Conditions().IsReady() {
+		t.Errorf("with the role again: %v, %+v", err, w.class.Status.Conditions)
+	}
+	if c := w.class.Conditions().Get(awsv1.ConditionInstanceProfileReady); c.Reason != reasonIAMUnreachable {
+		t.Errorf("with the role again: %+v", c)
+	}
+}
+
+func TestIsolated_ADeletedClassWithARoleIsReleasedWithoutIAM(t *testing.T) {
+	for _, isolated := range []bool{true, false} {
+		w, r := newWorld()
+		r.Isolated = isolated
+		now := metav1.NewTime(at(0))
+		w.class.Spec.InstanceProfile, w.class.Spec.Role = "", "nodes"
+		w.class.DeletionTimestamp, w.class.Finalizers = &now, []string{awsv1.FinalizerTermination}
+		r.Cloud = &unreachedIAM{r.Cloud}
+		_, err := r.Reconcile(t.Context(), "default")
+		if held := len(w.class.Finalizers) > 0; held == isolated || (err == nil) != isolated {
+			t.Errorf("isolated %t: held %t, %v", isolated, held, err)
+		}
+	}
+}
+
+// unreachedIAM is a Cloud without a way to IAM.
+type unreachedIAM struct{ Cloud }
+
+func (unreachedIAM) GetInstanceProfile(context.Context, string) (aws.InstanceProfile, error) {
+	return aws.InstanceProfile{}, aws.ErrUnreachable
+}
+
+func (unreachedIAM) InstanceProfiles(context.Context, string) ([]aws.InstanceProfile, error) {
+	return nil, context.DeadlineExceeded
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -97,11 +98,20 @@ func (r *Reconciler) images(ctx context.Context, class *awsv1.EC2NodeClass) ([]i
 	return nil, nil // decideImages says what is wrong with the alias
 }
 
+// parameterWithin bounds a call to SSM: a network without a way there must not keep what EC2 says
+// from the status.
+const parameterWithin = 10 * time.Second
+
 // parameter reads the SSM parameter; empty if it does not exist.
 func (r *Reconciler) parameter(ctx context.Context, name string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, parameterWithin)
+	defer cancel()
 	value, err := r.Cloud.Parameter(ctx, name)
-	if errors.Is(err, aws.ErrNotFound) {
+	switch {
+	case errors.Is(err, aws.ErrNotFound):
 		return "", nil
+	case unreachable(err):
+		return "", fmt.Errorf("%w: %w", errNoSSM, err)
 	}
 	return value, err
 }

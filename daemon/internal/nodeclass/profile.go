@@ -92,11 +92,21 @@ func (r *Reconciler) makeProfile(ctx context.Context, p awsspec.NodeProfile, use
 
 // deleteProfiles deletes the instance profiles that were made for a class without
 // NodeClaims. Where the daemon may not list them, or IAM cannot be reached, those remain
-// whose names do not follow from the class; a class without spec.role is released.
+// whose names do not follow from the class; a class without spec.role is released. In an
+// isolated network any class is, where IAM cannot be reached.
 func (r *Reconciler) deleteProfiles(ctx context.Context, class *awsv1.EC2NodeClass) error {
 	if r.Isolated && class.Spec.Role == "" {
 		return nil
 	}
+	err := r.deleteMade(ctx, class)
+	if r.Isolated && unreachable(err) {
+		r.Logger.Warn("instance profiles of a deleted nodeclass may remain, because IAM cannot be reached", "ec2nodeclass", class.Name, "error", err)
+		return nil
+	}
+	return err
+}
+
+func (r *Reconciler) deleteMade(ctx context.Context, class *awsv1.EC2NodeClass) error {
 	p := r.facts().profileOf(class)
 	var names []string
 	listed, err := r.list(ctx, p.Path())
@@ -137,16 +147,12 @@ func (r *Reconciler) warnUnlisted(err error) {
 	})
 }
 
-// unreachable says whether no answer came. In a network without a way to IAM, calls end
-// only with their time.
-func unreachable(err error) bool {
-	return errors.Is(err, aws.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded)
-}
-
 // deleteProfile deletes the profile if its tags say that it may. It is no error if the
 // profile is gone.
 func (r *Reconciler) deleteProfile(ctx context.Context, name string, mayGo func(tags map[string]string) bool) error {
-	have, err := r.Cloud.GetInstanceProfile(ctx, name)
+	asking, cancel := context.WithTimeout(ctx, profileWithin)
+	have, err := r.Cloud.GetInstanceProfile(asking, name)
+	cancel()
 	switch {
 	case errors.Is(err, aws.ErrNotFound):
 		return nil
