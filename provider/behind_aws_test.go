@@ -1,12 +1,14 @@
 package provider_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
 )
 
@@ -57,7 +59,7 @@ func exceptionsInAWS() []exception {
 }
 
 func TestBehind_EveryChangeOfEveryObjectInAWSIsSeenAndMended(t *testing.T) {
-	exceptions, used := exceptionsInAWS(), map[int]bool{}
+	exceptions, used, played := exceptionsInAWS(), map[int]bool{}, map[string]bool{}
 	for _, begin := range awsTrials() {
 		s := begin(t)
 		t.Run(s.kind, func(t *testing.T) {
@@ -66,7 +68,7 @@ func TestBehind_EveryChangeOfEveryObjectInAWSIsSeenAndMended(t *testing.T) {
 			for n, config := range s.fulls(t) {
 				t.Run(fmt.Sprint(n), func(t *testing.T) {
 					s.h.t = t
-					b := behind{kind: s.kind, i: s.h.resource(s.kind), config: config, base: s.base, world: w, exceptions: exceptions, used: used}
+					b := behind{kind: s.kind, i: s.h.resource(s.kind), config: config, base: s.base, world: w, exceptions: exceptions, used: used, played: played}
 					b.walk(t, 3)
 				})
 			}
@@ -88,6 +90,7 @@ func (c *cloud) world(t *testing.T) world {
 	queue := "arn:aws:sqs:" + testRegion + ":" + testAccount + ":" + theirs
 	return world{
 		look: func() map[string]wire.Thing { return c.named(nil) }, raw: c.Inventory, overwrite: c.Overwrite, remove: c.Remove, snapshot: c.Snapshot,
+		refused: func(err error) bool { return errors.Is(err, awssim.ErrRefused) },
 		texts: func(path, text string) []string {
 			switch {
 			case strings.Contains(text, ":policy/"):

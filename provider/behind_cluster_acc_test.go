@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -27,8 +27,16 @@ import (
 
 // exceptionsInCluster are what is not mended in a cluster.
 func exceptionsInCluster() []exception {
-	const foreign = "labels and annotations of others are left alone"
+	const foreign, deployment = "labels and annotations of others are left alone", "apps/v1/deployments/"
+	const keyed, pods = "server-side apply takes an entry with another key for an addition of somebody else", "spec template spec "
+	const twins = "two ports of one object cannot have one name"
 	return []exception{
+		{key: deployment, path: pods + "containers * name", end: beside, says: "other keys", why: keyed},
+		{key: deployment, path: pods + "containers * env * name", end: beside, says: "other keys", why: keyed},
+		{key: deployment, path: pods + "imagePullSecrets * name", end: beside, says: "other keys", why: keyed},
+		{key: deployment, path: pods + "topologySpreadConstraints * topologyKey", end: beside, says: "other keys", why: keyed},
+		{key: deployment, path: pods + "containers * ports * containerPort", end: refused, says: "other keys", why: twins},
+		{key: "/v1/services/", path: "spec ports * port", end: refused, says: "other keys", why: twins},
 		{path: "metadata labels somebodys", end: left, why: foreign},
 		{path: "metadata annotations somebodys", end: left, why: foreign},
 	}
@@ -37,8 +45,8 @@ func exceptionsInCluster() []exception {
 // TestBehind_EveryChangeOfEveryObjectInAClusterIsSeenAndMended plays in a cluster that is an
 // API server alone.
 func TestBehind_EveryChangeOfEveryObjectInAClusterIsSeenAndMended(t *testing.T) {
-	exceptions, used := exceptionsInCluster(), map[int]bool{}
-	c := startServers(t)
+	exceptions, used, played := exceptionsInCluster(), map[int]bool{}, map[string]bool{}
+	c, unplayed := startServers(t), 3 // kinds
 	for n, begin := range []func(*testing.T) *trials{trialsOfDaemon, trialsOfClass, trialsOfPool} {
 		s := begin(t)
 		if n == 1 {
@@ -46,19 +54,20 @@ func TestBehind_EveryChangeOfEveryObjectInAClusterIsSeenAndMended(t *testing.T) 
 		}
 		t.Run(s.kind, func(t *testing.T) {
 			s.h.t = t
+			unplayed--
 			fulls := s.fulls(t)
 			for n, config := range share.Of(t.Name(), len(fulls), fulls) {
 				t.Run(fmt.Sprint(n), func(t *testing.T) {
 					withoutAWS(t) // the destroy of the daemon would ask it
 					s.h = hasty(t, c.set(t).config)
-					b := behind{kind: s.kind, i: s.h.resource(s.kind), config: config, base: s.base, world: c.world(t), exceptions: exceptions, used: used}
+					b := behind{kind: s.kind, i: s.h.resource(s.kind), config: config, base: s.base, world: c.world(t), exceptions: exceptions, used: used, played: played}
 					b.walk(t, 2)
 				})
 			}
 		})
 	}
 	for n, e := range exceptions {
-		if !used[n] {
+		if unplayed == 0 && !used[n] { // a run of one kind needs fewer
 			t.Errorf("nothing needs the exception for %q any more: remove it", e.path)
 		}
 	}
@@ -79,7 +88,7 @@ func (c *swept) world(t *testing.T) world {
 		return out
 	}
 	return world{
-		raw: raw, overwrite: c.overwrite, remove: func(key string) error { return c.removeWhole(t, key) },
+		raw: raw, overwrite: c.overwrite, refused: refusedInCluster, remove: func(key string) error { return c.removeWhole(t, key) },
 		look: func() map[string]wire.Thing {
 			all := raw()
 			for key, thing := range all {
@@ -99,6 +108,12 @@ func (c *swept) world(t *testing.T) world {
 				return []any{"x"}
 			}
 			return nil
+		},
+		most: func(key string) int {
+			if strings.Contains(key, "/customresourcedefinitions/") {
+				return 40
+			}
+			return 0
 		},
 		declared: func(key, path string) bool { return declares(fields[key], strings.Split(path, " ")) },
 		along: func(deleted, key string) bool {
@@ -174,7 +189,17 @@ func (c *swept) objects(t *testing.T) map[string]*unstructured.Unstructured {
 	return out
 }
 
+// wholeHours are hours as the provider writes them and a default of the API server does not.
+var wholeHours = regexp.MustCompile(`(\d+h)0m0s`)
+
+func sameTime(content string) string { return wholeHours.ReplaceAllString(content, "$1") }
+
 var errNoChange = errors.New("the API server makes it what it was")
+
+// refusedInCluster tells whether the API server does not accept a content.
+func refusedInCluster(err error) bool {
+	return errors.Is(err, errNoChange) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
+}
 
 // overwrite gives an object other content, as somebody with kubectl edit would.
 func (c *swept) overwrite(key, content string) error {
@@ -209,7 +234,7 @@ func (c *swept) overwrite(key, content string) error {
 		}
 	}
 	after, err := client.Update(context.Background(), live, metav1.UpdateOptions{FieldManager: "kubectl-edit"})
-	if err == nil && cmp.Equal(wire.Text(before), wire.Text(settable(after))) {
+	if err == nil && sameTime(wire.Text(before)) == sameTime(wire.Text(settable(after))) {
 		return errNoChange
 	}
 	return err

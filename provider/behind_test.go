@@ -26,8 +26,10 @@ type world struct {
 	look      func() map[string]wire.Thing // as tests compare it
 	raw       func() map[string]wire.Thing // as it is
 	overwrite func(key, content string) error
-	remove    func(key string) error
-	snapshot  func() (restore func())
+	// refused tells whether an error of overwrite says that the service does not accept the content.
+	refused  func(error) bool
+	remove   func(key string) error
+	snapshot func() (restore func())
 	// texts are what a text may become besides what any text may become; additions what a map or
 	// list at the path may get.
 	texts     func(path, text string) []string
@@ -37,6 +39,9 @@ type world struct {
 	declared func(key, path string) bool
 	// along tells whether the object is made anew, too, after the other one was deleted; nil: none is.
 	along func(deleted, key string) bool
+	// most is how many changes of an object are played at most: of a definition, whose thousands of
+	// fields are one to the provider. 0: all.
+	most func(key string) int
 }
 
 // exception is what is not mended.
@@ -56,13 +61,15 @@ const (
 	left    end = "it stays, and the plan is empty"
 	refused end = "an error says what to do"
 	taken   end = "the apply takes it as it is"
+	beside  end = "a warning names it, and what is declared comes back beside it"
 )
 
 // meddling is one change behind the back.
 type meddling struct {
 	key, path, how string
 	contents       []string // the first that the service accepts is taken; none: the object is deleted
-	was            string
+	was            string   // the content of the object
+	field          string   // what the field was; "": the object is deleted
 }
 
 func (m meddling) name() string { return strings.TrimSpace(m.key + " " + m.path + " " + m.how) }
@@ -76,7 +83,10 @@ type behind struct {
 	world      world
 	exceptions []exception
 	used       map[int]bool
-	target     map[string]wire.Thing
+	// played are the changes that a run of all cases has played with an earlier configuration, by
+	// name and what the field was.
+	played map[string]bool
+	target map[string]wire.Thing
 }
 
 // walk plays some of the changes of each object, and notes which exceptions there is a use for.
@@ -96,7 +106,7 @@ func (b *behind) walk(t *testing.T, some int) {
 		again = func() { restore(); *b.i = begun }
 	}
 	for _, of := range b.all(t, before) {
-		for _, m := range share.Of(t.Name()+of[0].key, max(1, len(of)/some), of) {
+		for _, m := range b.few(share.Of(t.Name()+of[0].key, max(1, len(of)/some), of)) {
 			whole := t.Run(strings.ReplaceAll(m.name(), "/", ":"), func(t *testing.T) {
 				again()
 				b.i.h.t = t
@@ -113,6 +123,29 @@ func (b *behind) walk(t *testing.T, some int) {
 	wantNoError(t, b.i.destroy())
 }
 
+// few leaves out what an earlier configuration has played, and what is too much of one object.
+func (b *behind) few(of []meddling) []meddling {
+	out := slices.DeleteFunc(slices.Clone(of), func(m meddling) bool {
+		again := m.field != "" && b.played[m.name()+m.field]
+		if share.Whole() && b.played != nil {
+			b.played[m.name()+m.field] = true
+		}
+		return again
+	})
+	if b.world.most == nil || len(out) == 0 {
+		return out
+	}
+	most := b.world.most(out[0].key)
+	if most == 0 || len(out) <= most {
+		return out
+	}
+	var spread []meddling
+	for i := range most {
+		spread = append(spread, out[i*len(out)/most])
+	}
+	return spread
+}
+
 // all are the changes of all objects that the resource has made, by object.
 func (b *behind) all(t *testing.T, before map[string]wire.Thing) [][]meddling {
 	t.Helper()
@@ -123,7 +156,7 @@ func (b *behind) all(t *testing.T, before map[string]wire.Thing) [][]meddling {
 			continue
 		}
 		of := b.only(meddling{key: key, how: "deleted"})
-		for _, m := range b.changes(key, now[key].Content) {
+		for _, m := range b.fields(key, now[key].Content) {
 			of = append(of, b.only(m)...)
 		}
 		if len(of) > 0 {
@@ -172,16 +205,16 @@ func pathBegins(path, with string) bool {
 	return true
 }
 
-// changes are those of the fields of an object.
-func (b *behind) changes(key, content string) []meddling {
+// fields are the changes of each field of an object.
+func (b *behind) fields(key, content string) []meddling {
 	var fields map[string]any
 	if json.Unmarshal([]byte(content), &fields) != nil {
-		return []meddling{{key: key, how: "changed", contents: []string{content + "-other"}}}
+		return []meddling{{key: key, how: "changed", contents: []string{content + "-other"}, was: content, field: content}}
 	}
 	var out []meddling
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		b.each(name, fields[name], func(path, how string, values ...any) {
-			m := meddling{key: key, path: path, how: how, was: content}
+			m := meddling{key: key, path: path, how: how, was: content, field: wire.Text(valueAt(fields, strings.Split(path, " ")))}
 			for _, value := range values {
 				changed := maps.Clone(fields)
 				changed[name] = value
@@ -193,6 +226,22 @@ func (b *behind) changes(key, content string) []meddling {
 	return out
 }
 
+// valueAt follows the names and numbers of the path.
+func valueAt(value any, path []string) any {
+	if len(path) == 0 {
+		return value
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		return valueAt(value[path[0]], path[1:])
+	case []any:
+		if n, err := strconv.Atoi(path[0]); err == nil && n < len(value) {
+			return valueAt(value[n], path[1:])
+		}
+	}
+	return nil
+}
+
 // each calls do for each change of a value, with what may be in its place. The path has the
 // names that lead to it.
 func (b *behind) each(path string, value any, do func(path, how string, values ...any)) {
@@ -200,7 +249,7 @@ func (b *behind) each(path string, value any, do func(path, how string, values .
 	case bool:
 		do(path, "changed", !value)
 	case float64:
-		do(path, "changed", value+1, value-1, 3600.0)
+		do(path, "changed", value+7, value+1, value-1, 3600.0)
 	case string:
 		texts := b.textsFor(path, value)
 		for _, how := range slices.Sorted(maps.Keys(texts)) {
@@ -307,50 +356,39 @@ func (b *behind) textsFor(path, text string) map[string][]any {
 	return out
 }
 
-// meddle makes the change. It tells whether the service accepts it.
-func (b *behind) meddle(m meddling) error {
+// meddle makes the change. made is false if the service does not accept it.
+func (b *behind) meddle(m meddling) (made bool, err error) {
 	if len(m.contents) == 0 {
-		return b.world.remove(m.key)
+		return true, b.world.remove(m.key)
 	}
-	var err error
 	for _, content := range m.contents {
-		if err = b.world.overwrite(m.key, content); err == nil {
-			return nil
+		if err = b.world.overwrite(m.key, content); err == nil || !b.world.refused(err) {
+			return true, err
 		}
 	}
-	return err
+	return false, err
 }
 
 // play makes one change, and goes on as Terraform does.
 func (b *behind) play(t *testing.T, m meddling) {
 	t.Helper()
-	if err := b.meddle(m); err != nil {
-		if len(m.contents) == 0 {
-			t.Fatal(err)
-		}
+	made, err := b.meddle(m)
+	if !made {
 		t.Logf("nobody can make the change: %v", err)
 		return
 	}
+	must(t, err)
 	meddled := b.world.look()
-	wantNoError(t, b.i.read())
+	said := b.i.read()
+	wantNoError(t, said)
 	p := b.i.plan(b.config)
 	e := b.exception(m)
 	if e != nil && e.end == refused {
-		wantSame(t, meddled, b.world.look())
-		problems := p.problems
-		if !hasError(problems) {
-			problems = b.i.apply(b.config)
-		}
-		wantError(t, problems, e.says)
+		b.refused(t, p, m, e, meddled)
 		return
 	}
 	wantNoError(t, p.problems)
-	changed := b.i.state.IsNull()
-	if !changed {
-		diffs, err := b.i.state.Diff(p.value)
-		must(t, err)
-		changed = len(diffs) > 0
-	}
+	changed := b.changes(t, p)
 	theirs := e == nil && len(m.contents) > 0 && b.world.declared != nil && !b.world.declared(m.key, m.path)
 	switch {
 	case e != nil && e.end == left:
@@ -358,27 +396,65 @@ func (b *behind) play(t *testing.T, m meddling) {
 			t.Errorf("the plan is not empty, though %s", e.why)
 		}
 		wantSame(t, meddled, b.world.look())
-		if b.world.snapshot == nil {
-			must(t, b.world.overwrite(m.key, m.was))
-		}
+		b.undo(t, m)
 		return
 	case theirs && !changed:
-		b.goOn()
+		b.undo(t, m)
 		return
 	case !changed:
 		t.Fatal("the plan does not show it")
 	}
 	wantNoError(t, b.i.apply(b.config))
 	b.i.settled(b.config)
-	if theirs {
-		b.goOn()
-		return
-	}
-	if e != nil && e.end == taken {
+	switch {
+	case theirs:
+		b.undo(t, m)
+	case e != nil && e.end == taken:
 		wantSame(t, meddled, b.world.look())
-		return
+	case e != nil && e.end == beside:
+		wantWarning(t, said, e.says)
+		b.undo(t, m)
+		wantSame(t, b.target, b.world.look())
+	default:
+		b.mended(t, m)
 	}
-	b.mended(t, m)
+}
+
+// changes tells whether the plan does something.
+func (b *behind) changes(t *testing.T, p plan) bool {
+	t.Helper()
+	if b.i.state.IsNull() {
+		return true
+	}
+	diffs, err := b.i.state.Diff(p.value)
+	must(t, err)
+	return len(diffs) > 0
+}
+
+// refused fails unless the plan or the apply ends with the error, and changes nothing.
+func (b *behind) refused(t *testing.T, p plan, m meddling, e *exception, meddled map[string]wire.Thing) {
+	t.Helper()
+	wantSame(t, meddled, b.world.look())
+	problems := p.problems
+	if !hasError(problems) {
+		problems = b.i.apply(b.config)
+	}
+	wantError(t, problems, e.says)
+	if b.world.snapshot == nil {
+		// Taken back by hand, the field would be somebody else's, too, and stay at the next change.
+		must(t, b.world.remove(m.key))
+		wantNoError(t, b.i.read())
+		wantNoError(t, b.i.apply(b.config))
+		b.goOn()
+	}
+}
+
+// undo takes the change back in a world that does not go back.
+func (b *behind) undo(t *testing.T, m meddling) {
+	t.Helper()
+	if b.world.snapshot == nil {
+		must(t, b.world.overwrite(m.key, m.was))
+	}
 }
 
 // mended fails unless all is as it was, and nothing was made anew but what was deleted.

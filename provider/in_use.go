@@ -140,6 +140,14 @@ func planReplacement(ctx context.Context, req resource.ModifyPlanRequest, resp *
 	own.write(ctx, resp.Private, &resp.Diagnostics)
 }
 
+// replacedOwn is the record of an object that the plan replaces, also where only the user asks for it
+// (-replace). Terraform asks for the plan of the new object with the record of the old one. ok is
+// false for any other plan.
+func replacedOwn(ctx context.Context, req resource.ModifyPlanRequest, diags *diag.Diagnostics) (own made, ok bool) {
+	own, recorded := readMade(ctx, req.Private, diags)
+	return own, recorded && req.State.Raw.IsNull() && !req.Plan.Raw.IsNull()
+}
+
 // priorOf is the state that a plan begins with. ok is false if there is none.
 func priorOf[M any](ctx context.Context, req resource.ModifyPlanRequest, diags *diag.Diagnostics) (prior M, ok bool) {
 	if req.State.Raw.IsNull() {

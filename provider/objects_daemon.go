@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	k8stypes "k8s.io/apimachinery/pkg/types"
@@ -206,6 +207,11 @@ func (c *cluster) declareOurs(ctx context.Context, obj *unstructured.Unstructure
 	obj = obj.DeepCopy()
 	obj.SetUID(k8stypes.UID(uid)) // the API server refuses any other
 	_, err := c.Apply(ctx, obj, true)
+	if apierrors.IsInvalid(err) {
+		if live, readErr := c.Get(ctx, kube.RefOf(obj)); readErr == nil {
+			return renamedError(obj, live, err)
+		}
+	}
 	return err
 }
 
@@ -223,17 +229,23 @@ func changed(applied *unstructured.Unstructured, owned map[string]any) []string 
 	return convert.Differences(wanted, owned)
 }
 
-// liveObjects is the objects attribute as the cluster has it. An object that is
-// gone, or that somebody else has replaced, is missing. The value of a changed
-// object names the changed fields. going are the objects that are being deleted. An object
-// that is gone is deleted from own. If nothing is recorded yet, the live objects become ours:
-// see record.
-func (m daemonModel) liveObjects(ctx context.Context, c *cluster, own made, recorded bool) (live map[string]string, going []*unstructured.Unstructured, err error) {
+// daemonObjects is what a refresh finds of the daemon's objects.
+type daemonObjects struct {
+	states  map[string]string            // the attribute objects
+	going   []*unstructured.Unstructured // those that are being deleted
+	renamed []renamedIn
+}
+
+// liveObjects are the objects as the cluster has them. An object that is gone, or that somebody
+// else has replaced, has no state. The state of a changed object names the changed fields. An
+// object that is gone is deleted from own. If nothing is recorded yet, the live objects become
+// ours: see record.
+func (m daemonModel) liveObjects(ctx context.Context, c *cluster, own made, recorded bool) (seen daemonObjects, err error) {
 	objects, err := m.objects(ctx)
 	if err != nil {
-		return nil, nil, err
+		return seen, err
 	}
-	live = map[string]string{}
+	seen.states = map[string]string{}
 	var account k8stypes.UID
 	for _, obj := range objects {
 		ref := kube.RefOf(obj)
@@ -248,7 +260,7 @@ func (m daemonModel) liveObjects(ctx context.Context, c *cluster, own made, reco
 			err = own.record(found)
 		}
 		if err != nil {
-			return nil, nil, err
+			return seen, err
 		}
 		if ref.Kind == serviceAccountKind {
 			account = found.GetUID()
@@ -256,14 +268,17 @@ func (m daemonModel) liveObjects(ctx context.Context, c *cluster, own made, reco
 		if known, ours := own[key]; ours && known != string(found.GetUID()) {
 			continue // the update reports the object that replaced ours
 		}
-		if live[ref.String()], err = objectState(obj, found, account, own, m.AdoptDefinitions.ValueBool()); err != nil {
-			return nil, nil, err
+		if seen.states[ref.String()], err = objectState(obj, found, account, own, m.AdoptDefinitions.ValueBool()); err != nil {
+			return seen, err
+		}
+		if renamed := renamedEntries(obj, found); own[key] != "" && len(renamed) > 0 {
+			seen.renamed = append(seen.renamed, renamedIn{ref, renamed})
 		}
 		if found.GetDeletionTimestamp() != nil {
-			going = append(going, found)
+			seen.going = append(seen.going, found)
 		}
 	}
-	return live, going, nil
+	return seen, nil
 }
 
 // objectState is the value of an object in the attribute objects. Of another service account, the

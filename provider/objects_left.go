@@ -3,10 +3,13 @@ package provider
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 )
 
@@ -38,4 +41,22 @@ func (c *cluster) awaitNothingLeft(ctx context.Context, own made) error {
 		return last
 	}
 	return err
+}
+
+// warnReplaced warns if the plan replaces a daemon that objects still need. A plan does not know
+// whether the new one is created first: then it takes up what there is.
+func (r *daemon) warnReplaced(ctx context.Context, own made, plan daemonModel, diags *diag.Diagnostics) {
+	ctx, cancel := context.WithTimeout(ctx, planCheckTimeout)
+	defer cancel()
+	c, err := r.clusterOf(ctx, own)
+	if err == nil {
+		err = c.nothingLeft(ctx, own)
+	}
+	if !errors.Is(err, ErrStillNeeded) {
+		return // a plan must also work if the cluster cannot be asked: the deletion asks again
+	}
+	diags.AddWarning("karpenter_daemon is in use", fmt.Sprintf(
+		"karpenter_daemon %q: the plan replaces it, and %v.\n\nA daemon that objects need is not deleted: then the apply ends with an error, and nothing of it was changed. "+
+			"No change of a karpenter_daemon needs a replacement. To start its pods anew, run kubectl rollout restart deployment %s --namespace %s.",
+		importID(plan), err, install.DefaultName, plan.Namespace.ValueString()))
 }

@@ -331,6 +331,9 @@ func (r *daemon) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
 	if prior, _ := priorOf[daemonModel](ctx, req, &resp.Diagnostics); plan.asksOtherwise(prior) {
 		r.warnPlannedCredentials(ctx, plan, &resp.Diagnostics)
 	}
+	if own, replaced := replacedOwn(ctx, req, &resp.Diagnostics); replaced {
+		r.warnReplaced(ctx, own, plan, &resp.Diagnostics)
+	}
 	if !plan.Namespace.IsUnknown() {
 		set("id", plan.deploymentID())
 		r.identify(ctx, resp.Identity, &resp.Diagnostics, plan)

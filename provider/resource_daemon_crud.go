@@ -51,11 +51,11 @@ func (r *daemon) read(ctx context.Context, j job[*cluster], state *daemonModel) 
 			return true, err
 		}
 	}
-	live, going, err := state.liveObjects(ctx, j.client, j.own, j.recorded)
+	seen, err := state.liveObjects(ctx, j.client, j.own, j.recorded)
 	if err != nil || j.own.nothing() {
 		return false, err
 	}
-	state.Objects = mapValue(live)
+	state.Objects = mapValue(seen.states)
 	deployment := deploymentRef(state.Namespace.ValueString())
 	rolledOut, available := false, true
 	if found, err := j.client.Get(ctx, deployment); err == nil && j.own.is(deployment.Key(), string(found.GetUID())) {
@@ -67,7 +67,10 @@ func (r *daemon) read(ctx context.Context, j job[*cluster], state *daemonModel) 
 	if !available {
 		state.fails()
 	}
-	for _, object := range going {
+	for _, in := range seen.renamed {
+		r.warnRenamed(j.diags, state, in)
+	}
+	for _, object := range seen.going {
 		r.warnGoing(j.diags, state, object, "The next apply waits until it is gone, and creates it anew.")
 	}
 	return true, nil

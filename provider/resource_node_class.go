@@ -233,6 +233,11 @@ func (r *nodeClass) ModifyPlan(ctx context.Context, req resource.ModifyPlanReque
 	}
 	r.planTags(ctx, resp)
 	r.planCluster(ctx, &resp.Diagnostics)
+	if own, replaced := replacedOwn(ctx, req, &resp.Diagnostics); replaced {
+		if plan, ok := get[nodeClassModel](ctx, resp.Plan, &resp.Diagnostics); ok {
+			r.warnReplaced(ctx, own, plan, &resp.Diagnostics)
+		}
+	}
 	for key, value := range stringMap(r.session.defaultTags) {
 		if err := awsspec.CheckUserTag(key, value); err != nil {
 			resp.Diagnostics.AddAttributeError(path.Root("tags_all"), "Invalid default tag", "default_tags of the provider: "+err.Error()+".")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,23 +62,56 @@ func (c *cluster) awaitUnreferenced(ctx context.Context, class string) error {
 	defer cancel()
 	err := kube.Polling{Every: time.Second, DeniedWithin: c.DeniedWithin}.Until(within, func(context.Context) (bool, error) {
 		// The outer context: the client refuses a request that its rate limit would delay past the end.
-		pools, err := c.List(ctx, nodePoolRef("").GroupVersionKind, "", "")
-		if err != nil && !errors.Is(err, kube.ErrKindNotServed) {
+		names, err := c.poolsOf(ctx, class)
+		if err != nil {
 			return false, err
 		}
-		by = nil
-		for _, pool := range pools {
-			name, _, _ := unstructured.NestedString(pool.Object, "spec", "template", "spec", "nodeClassRef", "name")
-			if name == class && pool.GetDeletionTimestamp() == nil {
-				by = append(by, pool.GetName())
-			}
-		}
+		by = names
 		return len(by) == 0, nil
 	})
 	if len(by) > 0 && errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("EC2NodeClass %q %w NodePool %s", class, ErrReferenced, strings.Join(quoted(by), ", "))
 	}
 	return err
+}
+
+// poolsOf names the NodePools that refer to the class, but those that are being deleted.
+func (c *cluster) poolsOf(ctx context.Context, class string) (names []string, err error) {
+	pools, err := c.List(ctx, nodePoolRef("").GroupVersionKind, "", "")
+	if err != nil && !errors.Is(err, kube.ErrKindNotServed) {
+		return nil, err
+	}
+	for _, pool := range pools {
+		name, _, _ := unstructured.NestedString(pool.Object, "spec", "template", "spec", "nodeClassRef", "name")
+		if name == class && pool.GetDeletionTimestamp() == nil {
+			names = append(names, pool.GetName())
+		}
+	}
+	return names, nil
+}
+
+// warnReplaced warns if the plan replaces a class to which node pools refer. A plan does not know
+// whether the new one is created first, nor what becomes of the node pools: only the deletion can
+// refuse.
+func (r *nodeClass) warnReplaced(ctx context.Context, own made, plan nodeClassModel, diags *diag.Diagnostics) {
+	ctx, cancel := context.WithTimeout(ctx, planCheckTimeout)
+	defer cancel()
+	c, err := r.clusterOf(ctx, own)
+	if err != nil {
+		return // a plan must also work if the cluster cannot be asked: the deletion asks again
+	}
+	for _, key := range slices.Sorted(maps.Keys(own)) {
+		ref, isObject := kube.ParseKey(key)
+		if !isObject || ref.Kind != awsv1.EC2NodeClassKind {
+			continue
+		}
+		if by, err := c.poolsOf(ctx, ref.Name); err == nil && len(by) > 0 {
+			diags.AddWarning("karpenter_node_class is in use", fmt.Sprintf("karpenter_node_class %q: the plan replaces EC2NodeClass %q, the node class of NodePool %s.\n\n"+
+				"A node class that node pools refer to is not deleted: then the apply ends with an error, and nothing of it was changed. "+
+				"To replace the node class, give it another name and lifecycle { create_before_destroy = true }: the new one is created, the node pools get it, their nodes are replaced, and the old one goes.",
+				importID(plan), ref.Name, strings.Join(quoted(by), ", ")))
+		}
+	}
 }
 
 // read refreshes the whole spec. If another class has the name, ours is gone.

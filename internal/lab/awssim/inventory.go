@@ -1,6 +1,7 @@
 package awssim
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -31,8 +32,12 @@ func (c *Cloud) Snapshot() (restore func()) {
 	}
 }
 
+// ErrRefused says that a service would not accept such content.
+var ErrRefused = errors.New("the service does not accept it")
+
 // changeable is a service whose things somebody changes behind everybody's back.
 type changeable interface {
+	Inventory() map[string]wire.Thing
 	Overwrite(key, content string) error
 	Remove(key string) error
 }
@@ -41,19 +46,24 @@ func (c *Cloud) holder(key string) (changeable, error) {
 	service, _, _ := strings.Cut(key, " ")
 	all := map[string]changeable{"iam": c.IAM, "sqs": c.SQS, "events": c.Events, "eks": c.EKS, "ec2": c.EC2}
 	if of := all[service]; of != nil {
-		return of, nil
+		if _, there := of.Inventory()[key]; there {
+			return of, nil
+		}
 	}
-	return nil, fmt.Errorf("%s: no service of the inventory", key)
+	return nil, fmt.Errorf("%s: not in the inventory", key)
 }
 
 // Overwrite gives a thing of the inventory other content at once, without a call that somebody would
-// have to be allowed.
+// have to be allowed. ErrRefused.
 func (c *Cloud) Overwrite(key, content string) error {
 	of, err := c.holder(key)
 	if err != nil {
 		return err
 	}
-	return of.Overwrite(key, content)
+	if err := of.Overwrite(key, content); err != nil {
+		return fmt.Errorf("%s: %w: %w", key, ErrRefused, err)
+	}
+	return nil
 }
 
 // Remove removes a thing of the inventory in this way, with what the service would ask to be
