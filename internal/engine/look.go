@@ -154,20 +154,25 @@ func movesFleet(m *mover) *offer.Fleet {
 	return d.moves
 }
 
-// nodeOf returns the node for a search, and whether it takes pods. May says only that the
-// node is ours and has a price.
-func nodeOf(m *mover, state *cluster.NodeState) (x consolidate.Node, takes bool) {
+// nodeOf returns the node for a search, and whether it is part of one. A node that takes no
+// pods, as it is cordoned or not ready, has no room, and may go as any other. May says only
+// that the node is ours and has a price.
+func nodeOf(m *mover, state *cluster.NodeState) (x consolidate.Node, is bool) {
 	c := m.view.ClaimOf(state)
 	n := &state.Node
 	if pool, _ := m.in.Snapshot.Pool(c.Pool); pool.Deleting {
 		return x, false
 	}
-	if !n.TakesPods(&c) || !n.Ready || m.view.IsGoing(c.Name) || c.Name != "" && !c.Initialized {
+	takes := n.TakesPods(&c) && n.Ready
+	if n.Disrupted || n.Leaving(&c) || m.view.IsGoing(c.Name) || c.Name != "" && !c.Initialized || c.Name == "" && !takes {
 		return x, false
 	}
-	x = consolidate.Node{State: state, Claim: c.Name, Pool: c.Pool, Free: state.Free.Sub(m.out.placed[n.Name]).Sub(room.MissingDaemons(m.view, state))}
-	for p := range state.Nominated() {
-		x.Free = x.Free.Sub(p.Shape.Requests)
+	x = consolidate.Node{State: state, Claim: c.Name, Pool: c.Pool}
+	if takes {
+		x.Free = state.Free.Sub(m.out.placed[n.Name]).Sub(room.MissingDaemons(m.view, state))
+		for p := range state.Nominated() {
+			x.Free = x.Free.Sub(p.Shape.Requests)
+		}
 	}
 	x.Young = youngOn(state, m.out.Memory.sweep.pace.young(m.in.Now))
 	if cost, known := m.view.CostOf(c); known && c.Name != "" {

@@ -105,6 +105,9 @@ func (m *mover) save() {
 	if len(s.target.names) == 0 && len(m.view.Going) == 0 {
 		s.target = target{} // until then, its places are those of pods of nodes that go
 	}
+	if len(s.target.names) == 0 && s.whole.next(m) {
+		return
+	}
 	if len(s.target.names) == 0 || !m.in.Now.Before(s.at.Add(targetLasts)) {
 		if !m.search() {
 			return
@@ -125,7 +128,7 @@ func (m *mover) stands(name string) bool {
 func (m *mover) may(c *cluster.Claim) bool {
 	pool, known := m.view.Snapshot.Pool(c.Pool)
 	node, up := m.view.Snapshot.Node(c.Node)
-	if !known || !up || !disrupt.MaySave(&pool) || !node.Ready || m.view.IsGoing(c.Name) || c.Move != nil || !m.view.RunsPods(*c) {
+	if !known || !up || !disrupt.MaySave(&pool) || node.Disrupted || m.view.IsGoing(c.Name) || c.Move != nil || !m.view.RunsPods(*c) {
 		return false
 	}
 	if m.late[c.Pool] != "" {
@@ -214,7 +217,7 @@ func (m *mover) search() bool {
 			return len(s.target.names) > 0
 		}
 		m.again, m.settling = time.Time{}, settling{}
-		s.search, s.of, s.at = consolidate.Begin(m.question()), m.in.Snapshot, m.in.Now
+		s.search, s.of, s.at, s.whole = consolidate.Begin(m.question()), m.in.Snapshot, m.in.Now, wholeTries{}
 		if !m.settling.first.IsZero() {
 			m.later(m.settling.over())
 		}
@@ -246,6 +249,7 @@ func (m *mover) search() bool {
 		return len(s.target.names) > 0
 	}
 	if s.search, s.target = nil, found; len(found.names) == 0 {
+		s.whole = wholeTriesAfter(next, m.in.Policy.WholeTries)
 		m.waitAgain()
 	}
 	tell(m, "search ends: %d nodes are to go", len(found.names))
@@ -293,14 +297,14 @@ func (m *mover) askMore(done *consolidate.Search, found target) (q consolidate.Q
 	return q, more
 }
 
-// nodes returns the nodes that take pods.
+// nodes returns the nodes that the search is about.
 func (m *mover) nodes() (out []consolidate.Node) {
 	balances, ledger, most := balancesOf(m.view), budget.Open(m.view), map[string]int64{}
 	for _, p := range m.in.Snapshot.Supply().Pools {
 		most[p.Name], _ = ledger.Most(p.Name, plan.Underutilized)
 	}
 	for state := range m.in.Snapshot.States() {
-		if x, takes := nodeOf(m, state); takes {
+		if x, is := nodeOf(m, state); is {
 			c := m.view.ClaimOf(state)
 			x.Least, x.May, x.Most = balances[c.Pool].least(state), x.May && m.may(&c), most[c.Pool]
 			out = append(out, x)

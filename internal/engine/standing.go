@@ -2,10 +2,10 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/budget"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/consolidate"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/disrupt"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/journal"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
@@ -141,7 +141,7 @@ func (s *standings) waits(c *cluster.Claim, pool *cluster.Pool, why plan.DeleteR
 		return plan.Stay{Reason: plan.NextToGo} // no budget bounds it
 	}
 	sweep := &s.memory.sweep
-	searched := sweep.search == nil && sweep.of.Same(s.Snapshot)
+	searched := sweep.search == nil && sweep.of.Same(s.Snapshot) && !slices.Contains(sweep.whole.queue, c.Name)
 	if node := s.late[c.Pool]; node != "" && why != plan.Empty && !disrupt.Asked(why) {
 		return plan.Stay{Reason: plan.MovesHeld, Detail: node}
 	}
@@ -172,6 +172,9 @@ func (s *standings) waits(c *cluster.Claim, pool *cluster.Pool, why plan.DeleteR
 	case !searched:
 		until, _ := sweep.pace.held(s.Now)
 		return plan.Stay{Reason: plan.NotSearched, Until: until}
+	}
+	if slices.Contains(sweep.whole.left, c.Name) {
+		return plan.Stay{Reason: plan.NotTried}
 	}
 	cost, _ := s.CostOf(*c)
 	reason := plan.NoSaving
@@ -210,12 +213,7 @@ func budgetUsed(pool string, full *budget.Refusal) plan.Stay {
 
 // least is what must be saved an hour for the node to go, if its pods go to nodes that run.
 func (s *standings) least(c *cluster.Claim) quantity.Money {
-	state, up := s.Snapshot.State(c.Node)
-	if !up {
-		return s.Policy.LeastSaving
-	}
-	moving := consolidate.MoveCost(max(s.Policy.PodMove, s.memory.sweep.moving), state.EvictionCost()+youngOn(state, s.memory.sweep.pace.young(s.Now)))
-	return max(s.Policy.LeastSaving, s.balances[c.Pool].least(state)).Add(moving)
+	return leastSaving(s.View, &s.memory.sweep, s.balances, c)
 }
 
 // mayNotSave says which setting keeps the node from going to save money.

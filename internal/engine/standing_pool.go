@@ -42,7 +42,7 @@ func (s *standings) pool(p *cluster.Pool, nodes []plan.Standing) plan.PoolStandi
 		out.Reason, out.Detail, out.Until = plan.PoolHeld, first(plan.MovesHeld).Detail, first(plan.MovesHeld).Until
 	case x.stay[plan.NotSearched] > 0:
 		out.Reason = plan.PoolSearching
-	case x.stay[plan.NoSaving]+x.stay[plan.SpotForSpot] > 0:
+	case x.stay[plan.NoSaving]+x.stay[plan.SpotForSpot]+x.stay[plan.NotTried] > 0:
 		out.Reason, out.Detail = plan.PoolNoSaving, list(x.stay)
 	case len(x.stay) == 1 && x.stay[plan.PolicyForbids] > 0:
 		out.Reason = plan.PoolPolicy

@@ -26,6 +26,7 @@ type sweep struct {
 	vain     int                 // targets in a row that came to nothing
 	search   *consolidate.Search // not finished; nil if there is none
 	target   target
+	whole    wholeTries
 	seen     seen
 }
 

@@ -4,7 +4,7 @@ package plan
 // doing anything. The guide to disruption has the same, at greater length.
 func (r StayReason) Remedy() string {
 	switch r {
-	case NotInitialized, IsLeaving, Replaces, NextToGo, NotSearched, NotQuiet, PodSettles, TriedLately, MovesHeld, CloudAway:
+	case NotInitialized, IsLeaving, Replaces, NextToGo, NotSearched, NotQuiet, PodSettles, TriedLately, MovesHeld, NotTried, CloudAway:
 		return "wait: that changes by itself"
 	case PoolUnready:
 		return "look at the conditions of the NodePool"

@@ -41,7 +41,7 @@ func (s *Standing) Eligible() bool {
 		return false
 	}
 	switch s.Stay.Reason {
-	case NextToGo, NotSearched, NoSaving, SpotForSpot, BudgetUsed, LimitFull, NoReplacement, TriedLately, MovesHeld:
+	case NextToGo, NotSearched, NoSaving, SpotForSpot, BudgetUsed, LimitFull, NoReplacement, TriedLately, MovesHeld, NotTried:
 		return true
 	case NotInitialized, IsLeaving, PoolUnready, PoolPaused, DaemonPaused, CloudAway, NodeProtected, PodExpected, PodProtected, PodOfGang, PodSettles,
 		PodBudget, PodBudgets, ReplicasLate, PolicyForbids, NotQuiet, NoPlace, NoPrice, NotDrifted, Declined, OutOfTime, NodeStays, Replaces, StaticPool:

@@ -53,6 +53,7 @@ const (
 	NoReplacement  StayReason = "NothingToLaunch"
 	TriedLately    StayReason = "TriedLately"
 	MovesHeld      StayReason = "MovesHeld"
+	NotTried       StayReason = "NotTried"
 )
 
 // KeptBy is why a node of a static pool stays.
@@ -114,6 +115,8 @@ func (s Stay) explain() string {
 		return "the node is to go as soon as its turn comes"
 	case NotSearched:
 		return s.notSearched()
+	case NotTried:
+		return "whether its pods may move depends on rules about other pods, which only a plan for the node alone can check; such plans were made for nodes that waste more"
 	case NotDrifted:
 		return "the node is as its NodePool and NodeClass ask for again"
 	case Declined:

@@ -181,7 +181,7 @@ func seenBy(l *Look) (out []seenNode) {
 		x := seenNode{n.State.Node.Name, n.price, n.free, map[string]int64{}, len(n.guests), n.pods, n.dear, n.zone, n.ratio, n.gone, n.size, s.index.at[i], nil}
 		for _, p := range n.own {
 			c := &s.classes[p.class]
-			x.Own[fmt.Sprint(c.group.Key, c.zone, c.ratio, c.need, c.worth, c.exclusive, c.fixed)] += p.n
+			x.Own[fmt.Sprint(c.group.Key, c.zone, c.ratio, c.need, c.worth, c.most, c.fixed)] += p.n
 		}
 		classes := map[string]bool{}
 		for _, other := range s.nodes { // classes without pods do not matter

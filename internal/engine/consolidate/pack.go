@@ -121,10 +121,7 @@ func (s *Search) fill(ri int, r *offer.Row, parts []part) (worth int64, where ui
 		if in == 0 {
 			continue
 		}
-		n := c.need.count(&free, p.n)
-		if c.exclusive {
-			n = min(n, 1)
-		}
+		n := min(c.need.count(&free, p.n), c.most)
 		if n == 0 {
 			continue
 		}

@@ -2,6 +2,7 @@ package consolidate
 
 import (
 	"maps"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -49,11 +50,13 @@ type class struct {
 	origin
 	need  vector
 	worth int64 // of what a pod requests, in nano-dollars an hour
-	// exclusive says that no two pods of the group share a node. fixed pods stay where
-	// they are. named pods ask for labels that name a node.
-	exclusive, fixed, named bool
-	accepts                 []int8   // by kind of node: 0 not known, 1 no, 2 yes
-	taken                   []uint64 // by row: zones where a new node takes the pods; nil until asked for
+	// most is how many pods of the group a node runs at most, whatever room it has.
+	most int64
+	// fixed pods stay where they are. named pods ask for labels that name a node. The shadow
+	// counts the rules of ruled pods about other pods only in part: see Uncounted.
+	fixed, named, ruled bool
+	accepts             []int8   // by kind of node: 0 not known, 1 no, 2 yes
+	taken               []uint64 // by row: zones where a new node takes the pods; nil until asked for
 }
 
 // origin is what pods of one class have in common.
@@ -250,24 +253,43 @@ func looksAtZones(x *cluster.Shape) bool {
 
 func (s *shadow) newClass(o origin) class {
 	x := &o.group.Shape
-	c := class{origin: o, need: s.vector(x.Requests), worth: price.Bulk(x.Requests), exclusive: len(x.Ports) > 0, fixed: len(x.Unsupported) > 0}
+	c := class{
+		origin: o, need: s.vector(x.Requests), worth: price.Bulk(x.Requests), most: mostOnNode(x), fixed: len(x.Unsupported) > 0,
+		ruled: hasRules(x) && len(x.Unsupported) == 0,
+	}
 	for _, a := range x.Requests.Extended {
 		c.fixed = c.fixed || a.Count > 0 && !slices.Contains(s.resources, a.Name)
 	}
-	for _, t := range x.Spread {
-		c.exclusive = c.exclusive || !t.Soft && t.Key == label.Hostname
-	}
 	for _, t := range x.PodAffinity {
 		c.fixed = c.fixed || t.Weight == 0 && t.Key == label.Hostname
-	}
-	for _, t := range x.PodAntiAffinity {
-		c.exclusive = c.exclusive || t.Weight == 0 && t.Key == label.Hostname
 	}
 	names := func(r label.Requirements) bool {
 		return slices.ContainsFunc(r, func(x label.Requirement) bool { return label.NamesNode(x.Key()) })
 	}
 	c.named = names(x.Selector) || slices.ContainsFunc(x.NodeAffinity, names)
 	return c
+}
+
+// hasRules says whether rules about other pods bind the pods.
+func hasRules(x *cluster.Shape) bool {
+	required := func(t cluster.PodTerm) bool { return t.Weight == 0 }
+	return slices.ContainsFunc(x.Spread, func(t cluster.Spread) bool { return !t.Soft }) ||
+		slices.ContainsFunc(x.PodAffinity, required) || slices.ContainsFunc(x.PodAntiAffinity, required)
+}
+
+// mostOnNode returns how many pods of one group a node runs at most by their rules: as many
+// as a spread over hosts allows beside a host that has none, or one where they keep apart.
+func mostOnNode(x *cluster.Shape) int64 {
+	most := int64(math.MaxInt64)
+	if len(x.Ports) > 0 || slices.ContainsFunc(x.PodAntiAffinity, func(t cluster.PodTerm) bool { return t.Weight == 0 && t.Key == label.Hostname }) {
+		most = 1
+	}
+	for _, t := range x.Spread {
+		if !t.Soft && t.Key == label.Hostname {
+			most = min(most, t.MaxSkew)
+		}
+	}
+	return most
 }
 
 // kindOf returns the kind of a node that runs.
@@ -303,9 +325,16 @@ func (s *shadow) accepts(class int, n *node) bool {
 	case c.zone != "" && n.zone != c.zone,
 		c.spot && n.spot && n.Node == nil,
 		c.ratio != 0 && n.ratio != c.ratio && n.Node != nil,
-		c.exclusive && s.runs(c.group, n):
+		c.most < math.MaxInt64 && s.more(c, n) == 0:
 		return false
 	}
+	return s.suits(class, n)
+}
+
+// suits says whether the node is one that pods of the class ask for, whatever rules they
+// have about other pods.
+func (s *shadow) suits(class int, n *node) bool {
+	c := &s.classes[class]
 	if c.named {
 		return fit.Node(c.group.Shape, n.labels, n.taints)
 	}
@@ -321,10 +350,21 @@ func (s *shadow) accepts(class int, n *node) bool {
 	return c.accepts[n.kind] == 2
 }
 
-// runs says whether the node has a pod of the group.
-func (s *shadow) runs(g *cluster.Group, n *node) bool {
-	is := func(p part) bool { return s.classes[p.class].group == g }
-	return slices.ContainsFunc(n.own, is) || slices.ContainsFunc(n.guests, is)
+// more returns how many pods of the class's group the node takes by their rules, beside
+// those that it has.
+func (s *shadow) more(c *class, n *node) int64 {
+	left := c.most
+	if left == math.MaxInt64 {
+		return left
+	}
+	for _, list := range [][]part{n.own, n.guests} {
+		for _, p := range list {
+			if s.classes[p.class].group == c.group {
+				left -= p.n
+			}
+		}
+	}
+	return max(0, left)
 }
 
 // Ratio says how much memory a node has for its CPU: the binary logarithm of the MiB a

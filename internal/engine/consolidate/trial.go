@@ -243,10 +243,7 @@ func (s *shadow) place(class int, pods int64) int64 {
 		}
 		hosts[0], hosts[best] = hosts[best], hosts[0]
 		n := s.touch(hosts[0].node)
-		k := c.need.count(&n.free, pods)
-		if c.exclusive {
-			k = 1
-		}
+		k := min(c.need.count(&n.free, pods), s.more(c, n))
 		n.take(part{class, k}, c)
 		pods -= k
 	}

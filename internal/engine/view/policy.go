@@ -77,12 +77,20 @@ type Policy struct {
 	LeastSaving, PodMove quantity.Money
 	MoveTime             time.Duration
 	MoveShare            int64
-	// SweepTrials is how many trials a search of the fleet makes at most; see package
-	// consolidate.
-	SweepTrials int
+	Searches
 	// DrainReserve is the part of an interruption notice that is kept for draining,
 	// at most half of the notice.
 	DrainReserve time.Duration
+}
+
+// Searches bounds the work of a search of the fleet for nodes to take away.
+type Searches struct {
+	// SweepTrials is how many trials a search makes at most; see package consolidate.
+	SweepTrials int
+	// WholeTries is how many nodes whose pods have rules about other pods are tried after a
+	// search that
+	// found none, each by a plan for it alone.
+	WholeTries int
 }
 
 // DefaultPolicy returns the settings that the daemon starts with. The tolerances
@@ -105,7 +113,7 @@ func DefaultPolicy() Policy {
 		PodMove:             quantity.NanoDollars / 5_000, // $0.0002
 		MoveTime:            time.Minute,
 		MoveShare:           200,
-		SweepTrials:         10_000,
+		Searches:            Searches{SweepTrials: 10_000, WholeTries: 100},
 	}
 }
 
@@ -125,5 +133,6 @@ func (p Policy) WithDefaults() Policy {
 	p.MoveTime = cmp.Or(p.MoveTime, d.MoveTime)
 	p.MoveShare = cmp.Or(p.MoveShare, d.MoveShare)
 	p.SweepTrials = cmp.Or(p.SweepTrials, d.SweepTrials)
+	p.WholeTries = cmp.Or(p.WholeTries, d.WholeTries)
 	return p
 }
