@@ -95,8 +95,14 @@ func TestNodeClaim_HasNoKeyOfTheDaemonsDomainFromATemplate(t *testing.T) {
 	pool.Name = "team"
 	pool.Spec.Template.ObjectMeta.Annotations = own
 	pool.Spec.Template.ObjectMeta.Labels = own
-	taints := []v1.Taint{{Key: "team", Effect: "NoSchedule"}, {Key: v1.TaintAwaitingPods, Effect: "NoSchedule"}, {Key: v1.OwnDomain + "/goes-next", Effect: "PreferNoSchedule"},
-		{Key: v1.TaintDisrupted, Effect: "NoSchedule"}, {Key: v1.TaintDisrupted, Value: "disrupting", Effect: "NoExecute"}, {Key: v1.TaintUnregistered, Effect: "NoExecute"}}
+	taints := []v1.Taint{
+		{Key: "team", Effect: "NoSchedule"},
+		{Key: v1.TaintAwaitingPods, Effect: "NoSchedule"},
+		{Key: v1.OwnDomain + "/goes-next", Effect: "PreferNoSchedule"},
+		{Key: v1.TaintDisrupted, Effect: "NoSchedule"},
+		{Key: v1.TaintDisrupted, Value: "disrupting", Effect: "NoExecute"},
+		{Key: v1.TaintUnregistered, Effect: "NoExecute"},
+	}
 	pool.Spec.Template.Spec.Taints, pool.Spec.Template.Spec.StartupTaints = taints, taints
 	least := 1
 	pool.Spec.Template.Spec.Requirements = []v1.Requirement{{Key: v1.AnnotationPlanned, Operator: "In", Values: []string{"forged"}, MinValues: &least}, {Key: "tier", Operator: "Exists"}}

@@ -104,26 +104,31 @@ func TestUnreached_EachConditionNamesTheServiceAndTheRemedy(t *testing.T) {
 	}{
 		awsv1.ConditionSubnetsReady: {
 			func(_ *awsv1.EC2NodeClass, o *observation) { o.subnetsErr = aws.ErrUnreachable },
-			reasonEC2Unreachable, []string{"spec.subnetSelectorTerms: EC2 cannot be reached", "give the daemon a way to EC2"},
+			reasonEC2Unreachable,
+			[]string{"spec.subnetSelectorTerms: EC2 cannot be reached", "give the daemon a way to EC2"},
 		},
 		awsv1.ConditionSecurityGroupsReady: {
 			func(_ *awsv1.EC2NodeClass, o *observation) { o.groupsErr = context.DeadlineExceeded },
-			reasonEC2Unreachable, []string{"spec.securityGroupSelectorTerms: EC2 cannot be reached"},
+			reasonEC2Unreachable,
+			[]string{"spec.securityGroupSelectorTerms: EC2 cannot be reached"},
 		},
 		awsv1.ConditionCapacityReservationsReady: {
 			func(_ *awsv1.EC2NodeClass, o *observation) { o.reservationsErr = aws.ErrUnreachable },
-			reasonEC2Unreachable, []string{"spec.capacityReservationSelectorTerms: EC2 cannot be reached"},
+			reasonEC2Unreachable,
+			[]string{"spec.capacityReservationSelectorTerms: EC2 cannot be reached"},
 		},
 		awsv1.ConditionAMIsReady: {
 			func(c *awsv1.EC2NodeClass, o *observation) {
 				c.Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{Alias: "bottlerocket@latest"}}
 				o.imagesErr = fmt.Errorf("%w: %w", errNoSSM, aws.ErrUnreachable)
 			},
-			reasonSSMUnreachable, []string{"spec.amiSelectorTerms: SSM cannot be reached", "alias bottlerocket@latest", "select images by id, name or tags: then SSM is not asked"},
+			reasonSSMUnreachable,
+			[]string{"spec.amiSelectorTerms: SSM cannot be reached", "alias bottlerocket@latest", "select images by id, name or tags: then SSM is not asked"},
 		},
 		"images by id": {
 			func(_ *awsv1.EC2NodeClass, o *observation) { o.imagesErr = aws.ErrUnreachable },
-			reasonEC2Unreachable, []string{"spec.amiSelectorTerms: EC2 cannot be reached"},
+			reasonEC2Unreachable,
+			[]string{"spec.amiSelectorTerms: EC2 cannot be reached"},
 		},
 	} {
 		c, o := class(), found()
