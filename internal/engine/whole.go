@@ -32,6 +32,9 @@ func wholeTriesAfter(ended *consolidate.Search, most int) (w wholeTries) {
 // next tries some of the nodes, and says whether the Step begins nothing else: a node goes,
 // or others have their turn in the next Step.
 func (w *wholeTries) next(m *mover) bool {
+	if len(w.queue) == 0 {
+		return false
+	}
 	ledger, balances := budget.Open(m.view), balancesOf(m.view)
 	for range suppositions {
 		if len(w.queue) == 0 {
@@ -49,8 +52,7 @@ func (w *wholeTries) next(m *mover) bool {
 		}
 		x := supposition{going: map[string]plan.DeleteReason{name: plan.Underutilized}, emptying: map[string]bool{c.Node: true}}
 		if m.remove(x) {
-			m.out.Memory.sweep.whole = wholeTries{} // the fleet without the node is searched anew
-			m.out.Memory.sweep.begins(m.in.Now)
+			m.out.Memory.sweep.begins(m.in.Now) // the others have their turn once its pods have landed
 			return true
 		}
 	}
