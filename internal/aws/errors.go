@@ -135,6 +135,13 @@ func wrap(err error, format string, args ...any) error {
 	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), classify(err))
 }
 
+// Unanswered says whether no answer came, as in a network without a way to the service: no
+// connection was made, or the call ended only with its time. Nothing can be said where the
+// credentials are at fault or AWS throttles.
+func Unanswered(err error) bool {
+	return !errors.Is(err, ErrCredentials) && !errors.Is(err, ErrThrottled) && (errors.Is(err, ErrUnreachable) || errors.Is(err, context.DeadlineExceeded))
+}
+
 func classify(err error) error {
 	var api smithy.APIError
 	if !errors.As(err, &api) {

@@ -134,9 +134,10 @@ type Slot struct {
 
 // Pool is one NodePool.
 type Pool struct {
-	Name, UID string
-	Class     string // name of its EC2NodeClass
-	Weight    int32  // higher is tried first; 0 where unset
+	Name, UID  string
+	Generation int64  // of the object: it grows with each change of its spec
+	Class      string // name of its EC2NodeClass
+	Weight     int32  // higher is tried first; 0 where unset
 	// Static says that the pool keeps Replicas nodes whatever the pods need, and
 	// launches no node for them.
 	Static        bool
@@ -171,10 +172,11 @@ type Namespace struct {
 // types with their capacity under this class's image and settings, and with
 // their offerings in the zones of its subnets.
 type Class struct {
-	Name     string
-	Ready    bool
-	NotReady string
-	Types    []catalog.InstanceType // sorted by name
+	Name       string
+	Generation int64 // as of a Pool
+	Ready      bool
+	NotReady   string
+	Types      []catalog.InstanceType // sorted by name
 	// Volumes and Address are what a node of the class costs an hour beside its
 	// instance: the EBS volumes that it is launched with, and its public IPv4
 	// address; zero where it gets none.

@@ -217,7 +217,7 @@ func (m *mover) search() bool {
 			return len(s.target.names) > 0
 		}
 		m.again, m.settling = time.Time{}, settling{}
-		s.search, s.of, s.at, s.whole = consolidate.Begin(m.question()), m.in.Snapshot, m.in.Now, wholeTries{}
+		s.search, s.of, s.at, s.whole.queue = consolidate.Begin(m.question()), m.in.Snapshot, m.in.Now, nil
 		if !m.settling.first.IsZero() {
 			m.later(m.settling.over())
 		}
@@ -248,8 +248,8 @@ func (m *mover) search() bool {
 		m.wait(m.in.Now.Add(sliceEvery), plan.NextSweep)
 		return len(s.target.names) > 0
 	}
+	s.whole = s.whole.after(next, m.in.Policy.WholeTries)
 	if s.search, s.target = nil, found; len(found.names) == 0 {
-		s.whole = wholeTriesAfter(next, m.in.Policy.WholeTries)
 		m.waitAgain()
 	}
 	tell(m, "search ends: %d nodes are to go", len(found.names))
@@ -446,9 +446,12 @@ func (m *mover) remove(x supposition) bool {
 				stays = true
 			}
 		}
-		if !stays && out.Trace.Launches == 0 {
+		switch {
+		case !stays && out.Trace.Launches == 0:
 			m.out = out
 			return true
+		case !stays:
+			return false // the next plan would be the same
 		}
 	}
 	return false

@@ -64,7 +64,7 @@ func (p *pace) sees(s cluster.Snapshot, now time.Time) {
 // asksSame says whether the NodePools ask for the same nodes.
 func asksSame(a, b cluster.Pool) bool {
 	for _, p := range []*cluster.Pool{&a, &b} {
-		p.Ready, p.NotReady, p.Disruption, p.Replicas = false, "", cluster.Disruption{}, 0
+		p.Ready, p.NotReady, p.Disruption, p.Replicas, p.Generation = false, "", cluster.Disruption{}, 0, 0
 	}
 	return reflect.DeepEqual(a, b)
 }

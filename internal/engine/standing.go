@@ -173,7 +173,7 @@ func (s *standings) waits(c *cluster.Claim, pool *cluster.Pool, why plan.DeleteR
 		until, _ := sweep.pace.held(s.Now)
 		return plan.Stay{Reason: plan.NotSearched, Until: until}
 	}
-	if slices.Contains(sweep.whole.left, c.Name) {
+	if _, waits := slices.BinarySearch(sweep.whole.left, c.Name); waits {
 		return plan.Stay{Reason: plan.NotTried}
 	}
 	cost, _ := s.CostOf(*c)

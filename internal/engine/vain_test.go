@@ -134,7 +134,26 @@ func TestStep_OnlyPodsWhoseNodesCameInVainWaitAndOnlyForThatPool(t *testing.T) {
 	}
 }
 
-// A restart forgets what came in vain: one more node of each kind comes, and no more.
+// Who changes the NodePool or its class need not wait until the next try is due.
+func TestStep_AfterAChangeOfThePoolOrItsClassPodsGetANodeAtOnce(t *testing.T) {
+	for name, change := range map[string]func(*world){
+		"pool":          func(w *world) { w.objects.Pools[0].Generation++ },
+		"class":         func(w *world) { w.objects.Classes[0].Generation++ },
+		"pool made new": func(w *world) { w.objects.Pools[0].UID = "another" },
+	} {
+		v := &vain{world: newWorld(t).pods("web", 1, 1500), wrong: hardens}
+		v.play(24 * time.Hour)
+		v.wrong = nil
+		if launched, _ := v.play(time.Minute); len(launched) > 0 {
+			t.Fatalf("%s: the pod does not wait", name)
+		}
+		change(v.world)
+		if launched, _ := v.play(time.Minute); len(launched) != 1 {
+			t.Errorf("%s: %d launches after the change, want 1", name, len(launched))
+		}
+	}
+}
+
 func TestStep_PodsWhoseNodesNeverJoinWaitLongerToo(t *testing.T) {
 	v := &vain{world: newWorld(t).pods("web", 40, 1500)}
 	v.wrong = func(c *cluster.Claim, n *cluster.Node) {

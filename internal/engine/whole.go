@@ -1,10 +1,13 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/budget"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/consolidate"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -16,17 +19,34 @@ import (
 
 // wholeTries is the nodes that are tried so after a search.
 type wholeTries struct {
-	queue []string // NodeClaims that have their turn yet
-	left  []string // NodeClaims that have none until the next search, as there are too many
+	queue   []string // NodeClaims that have their turn yet
+	left    []string // NodeClaims that have none until the next search, as there are too many; sorted
+	refused []string // NodeClaims that were tried and stay: they come last after the next search
 }
 
-// wholeTriesAfter returns the tries that follow the search: so many at most.
-func wholeTriesAfter(ended *consolidate.Search, most int) (w wholeTries) {
-	w.queue = consolidate.Uncounted(ended)
-	if len(w.queue) > most {
-		w.queue, w.left = w.queue[:most], w.queue[most:]
+// after returns the tries that follow the search: so many at most. Those that were refused
+// before come last, so that all have their turn.
+func (w wholeTries) after(ended *consolidate.Search, most int) wholeTries {
+	all := consolidate.Uncounted(ended)
+	before := map[string]bool{}
+	for _, name := range w.refused {
+		before[name] = true
 	}
-	return w
+	slices.SortStableFunc(all, func(a, b string) int {
+		switch {
+		case before[a] == before[b]:
+			return 0
+		case before[a]:
+			return 1
+		}
+		return -1
+	})
+	is := wholeTries{queue: all}
+	if len(all) > most {
+		is.queue, is.left = all[:most], slices.Sorted(slices.Values(all[most:]))
+		is.refused = pick.Those(w.refused, func(name string) bool { _, waits := slices.BinarySearch(is.left, name); return waits })
+	}
+	return is
 }
 
 // next tries some of the nodes, and says whether the Step begins nothing else: a node goes,
@@ -55,6 +75,7 @@ func (w *wholeTries) next(m *mover) bool {
 			m.out.Memory.sweep.begins(m.in.Now) // the others have their turn once its pods have landed
 			return true
 		}
+		w.refused = append(slices.Clip(w.refused), name)
 	}
 	m.wait(m.in.Now.Add(sliceEvery), plan.NextSweep)
 	return true

@@ -1,6 +1,7 @@
 package family
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"maps"
@@ -46,26 +47,25 @@ func (al2) UserData(n Node) (string, error) {
 // bootstrap is the script that calls bootstrap.sh.
 func bootstrap(n Node) (string, error) {
 	k := n.kubelet()
-	dns, err := n.dns()
-	if err != nil {
-		return "", err
-	}
-	server := ""
-	switch {
-	case len(k.ClusterDNS) > 0:
+	server, ip6 := "", false
+	if len(k.ClusterDNS) > 0 {
 		server = k.ClusterDNS[0]
-	case dns.IsValid():
-		server = dns.String()
+		ip6 = strings.Contains(server, ":")
+	}
+	if server == "" || n.ServiceCIDR != "" {
+		dns, err := n.dns()
+		if err != nil {
+			return "", err
+		}
+		server, ip6 = cmp.Or(server, dns.String()), dns.Is6()
 	}
 	args := []string{
 		"/etc/eks/bootstrap.sh " + quoted(n.Name),
 		"--apiserver-endpoint " + quoted(n.Endpoint),
 		"--b64-cluster-ca " + quoted(base64.StdEncoding.EncodeToString(n.CertificateAuthority)),
+		"--dns-cluster-ip " + quoted(server),
 	}
-	if server != "" {
-		args = append(args, "--dns-cluster-ip "+quoted(server))
-	}
-	if dns.Is6() {
+	if ip6 {
 		args = append(args, "--ip-family ipv6")
 	}
 	if k.MaxPods != nil {

@@ -72,14 +72,12 @@ func (bottlerocket) UserData(n Node) (string, error) {
 	for key, value := range n.ownLabels() {
 		labels[key] = value
 	}
-	if _, there := kubernetes["cluster-dns-ip"]; !there {
+	if _, there := kubernetes["cluster-dns-ip"]; !there && (n.ServiceCIDR != "" || len(n.kubelet().ClusterDNS) == 0) {
 		dns, err := n.dns()
 		if err != nil {
 			return "", err
 		}
-		if dns.IsValid() {
-			kubernetes["cluster-dns-ip"] = dns.String()
-		}
+		kubernetes["cluster-dns-ip"] = dns.String()
 	}
 	maps.Copy(kubernetes, kubernetesSettings(n))
 	if n.joinsDisks() {

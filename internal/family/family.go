@@ -64,11 +64,17 @@ func Of(class *awsv1.EC2NodeClass) Family {
 	return all[0]
 }
 
-// NeedsServiceCIDR says whether nodes of the class cannot join a cluster whose services' CIDR
-// nobody knows.
+// NeedsServiceCIDR says whether nodes of the class are no good in a cluster whose services'
+// CIDR nobody knows: those of AL2023 do not join, and those of AL2 and Bottlerocket guess the
+// address of the cluster's DNS unless the class names it.
 func NeedsServiceCIDR(class *awsv1.EC2NodeClass) bool {
-	_, needs := Of(class).(al2023)
-	return needs
+	switch Of(class).(type) {
+	case al2023:
+		return true
+	case al2, bottlerocket:
+		return class.Spec.Kubelet == nil || len(class.Spec.Kubelet.ClusterDNS) == 0
+	}
+	return false
 }
 
 // Latest is the release of an alias for the image that is recommended now.

@@ -64,11 +64,10 @@ func (c Cluster) check() error {
 	return nil
 }
 
-// dns is the address that EKS gives to the cluster's DNS: the tenth of the services. It is not
-// valid where nobody knows the services' CIDR: then the image finds the address out.
+// dns is the address that EKS gives to the cluster's DNS: the tenth of the services.
 func (c Cluster) dns() (netip.Addr, error) {
 	if c.ServiceCIDR == "" {
-		return netip.Addr{}, nil
+		return netip.Addr{}, fmt.Errorf("user data: service CIDR of cluster %q: is empty", c.Name)
 	}
 	prefix, err := netip.ParsePrefix(c.ServiceCIDR)
 	if err != nil {

@@ -23,7 +23,8 @@ import (
 func Pool(p *v1.NodePool) cluster.Pool {
 	t := p.Spec.Template
 	out := cluster.Pool{
-		Name: p.Name, UID: string(p.UID), Class: t.Spec.NodeClassRef.Name,
+		Generation: p.Generation,
+		Name:       p.Name, UID: string(p.UID), Class: t.Spec.NodeClassRef.Name,
 		Labels: label.FromMap(usersKeys(t.ObjectMeta.Labels)), Taints: Taints(usersTaints(t.Spec.Taints)), StartupTaints: Taints(usersTaints(t.Spec.StartupTaints)),
 		Limits: Limits(p.Spec.Limits), Deleting: p.DeletionTimestamp != nil,
 		Terminate: p.Annotations[v1.AnnotationTerminate] == v1.LabelTrue,
@@ -112,7 +113,7 @@ type Room struct {
 // addresses cost, and its capacity reservations with the room left in each. A reservation without an entry in
 // rooms counts as full. The overhead is that of the daemon's options.
 func Class(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market, rooms map[string]Room, overhead catalog.Overhead) cluster.Class {
-	out := cluster.Class{Name: c.Name, Ready: c.Conditions().IsReady() && c.DeletionTimestamp == nil}
+	out := cluster.Class{Name: c.Name, Generation: c.Generation, Ready: c.Conditions().IsReady() && c.DeletionTimestamp == nil}
 	if why := RefusedClass(c); why != "" { // its conditions may be of a version that could be read
 		out.Ready, out.NotReady = false, why
 		return out

@@ -56,8 +56,8 @@ func (j *joined) read(ctx context.Context, minor string) error {
 	was := j.now()
 	found, err := j.ask(ctx)
 	switch {
-	case err != nil && was.Name == "" && j.endpoint != "" && unanswered(err):
-		j.logger.Warn("EKS cannot be reached, so nodes get the endpoint and the certificate authority that the daemon has; nodes of the family AL2023 also need the cluster's service CIDR, which only EKS says: give the daemon a way to EKS, such as a VPC endpoint", "error", err)
+	case err != nil && was.Name == "" && j.endpoint != "" && len(j.own)+len(j.bundle) > 0 && aws.Unanswered(err):
+		j.logger.Warn("EKS cannot be reached, so nodes get the endpoint and the certificate authority that the daemon has, and nobody has checked the cluster's name and region; nodes of most families also need the cluster's service CIDR, which EKS says: correct --region or --cluster-name, or give the daemon a way to EKS and STS, such as VPC endpoints", "cluster", j.name, "error", err)
 		found = aws.Cluster{Name: j.name, CertificateAuthority: j.own}
 	case err != nil:
 		return err
@@ -101,11 +101,6 @@ func (j *joined) ask(ctx context.Context) (aws.Cluster, error) {
 		ctx = bounded
 	}
 	return j.eks.Cluster(ctx, j.name)
-}
-
-// unanswered says whether no answer came, as in a network without a way to EKS.
-func unanswered(err error) bool {
-	return errors.Is(err, aws.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // look brings the cluster up to date. After an error it stays as it was last seen. Another

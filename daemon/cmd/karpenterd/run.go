@@ -189,7 +189,7 @@ func explain(err error) error {
 		return fmt.Errorf("%w: role %q does not trust this service account: correct the role's trust policy, or the service account's annotation %s",
 			err, os.Getenv("AWS_ROLE_ARN"), install.RoleARNAnnotation)
 	}
-	if unanswered(err) {
+	if aws.Unanswered(err) {
 		return fmt.Errorf("%w: EKS cannot be reached: correct --region ($%s), give the daemon a way to EKS, such as a VPC endpoint, or name the cluster's endpoint by --cluster-endpoint ($%s): then the daemon starts without EKS",
 			err, install.EnvRegion, install.EnvClusterEndpoint)
 	}
@@ -204,7 +204,7 @@ func authority(c *rest.Config) []byte {
 	}
 	data, err := os.ReadFile(c.CAFile)
 	if err != nil {
-		return nil // a file that cannot be read has kept the daemon from its API server already
+		return nil // nobody knows one: see joined.read
 	}
 	return data
 }

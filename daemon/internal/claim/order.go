@@ -70,8 +70,11 @@ func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.I
 		o.request.Context = *class.Spec.Context
 	}
 	fitting := suited(translated, types)
-	if len(fitting) == 0 && len(suited(cluster.Claim{Requirements: translated.Requirements}, types)) > 0 {
-		return order{}, fmt.Errorf("nodeclaim %s: no instance type of EC2NodeClass %s holds what it requests (%s): lower spec.resources.requests, or let its requirements admit larger types", claim.Name, class.Name, translated.Requests)
+	if others := suited(cluster.Claim{Requirements: translated.Requirements}, types); len(fitting) == 0 && len(others) > 0 {
+		if !mayHaveInstance(claim) {
+			return order{}, fmt.Errorf("nodeclaim %s: no instance type of EC2NodeClass %s holds what it requests (%s): delete it, and create one with smaller spec.resources.requests, or with requirements that admit larger types", claim.Name, class.Name, translated.Requests)
+		}
+		fitting = others // the instance is there, whatever is known of its type by now
 	}
 	for _, t := range fitting {
 		overrides := overridesOf(translated, class, t, capacityType, reservation)
@@ -155,4 +158,9 @@ func firstOf(claim cluster.Claim, key, otherwise string) string {
 		}
 	}
 	return otherwise
+}
+
+// mayHaveInstance says whether EC2 may have launched an instance for the NodeClaim already.
+func mayHaveInstance(claim *v1.NodeClaim) bool {
+	return claim.Status.ProviderID != "" || claim.Annotations[v1.AnnotationLaunchAttempt] != "" || madeByKarpenter(claim)
 }

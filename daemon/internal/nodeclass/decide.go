@@ -310,7 +310,7 @@ func validate(class *awsv1.EC2NodeClass, conditions v1.ConditionSet, f facts) *v
 		}
 	}
 	if f.cluster.ServiceCIDR == "" && family.NeedsServiceCIDR(class) {
-		return failed(awsv1.ReasonClusterCIDRFailed, "cluster %q: EKS reports no service CIDR, which nodes of the family AL2023 need: check the cluster's Kubernetes network configuration, and whether the daemon reaches EKS", f.cluster.Name)
+		return failed(awsv1.ReasonClusterCIDRFailed, "cluster %q: EKS reports no service CIDR, which nodes of the family AL2023 need, and those of AL2 and Bottlerocket without spec.kubelet.clusterDNS: check the cluster's Kubernetes network configuration, and whether the daemon reaches EKS", f.cluster.Name)
 	}
 	if v := validateUserData(class, f.cluster); v != nil {
 		return v

@@ -110,7 +110,7 @@ func (r *Reconciler) parameter(ctx context.Context, name string) (string, error)
 	switch {
 	case errors.Is(err, aws.ErrNotFound):
 		return "", nil
-	case unreachable(err):
+	case aws.Unanswered(err):
 		return "", fmt.Errorf("%w: %w", errNoSSM, err)
 	}
 	return value, err

@@ -99,7 +99,7 @@ func (r *Reconciler) deleteProfiles(ctx context.Context, class *awsv1.EC2NodeCla
 		return nil
 	}
 	err := r.deleteMade(ctx, class)
-	if r.Isolated && unreachable(err) {
+	if r.Isolated && aws.Unanswered(err) {
 		r.Logger.Warn("instance profiles of a deleted nodeclass may remain, because IAM cannot be reached", "ec2nodeclass", class.Name, "error", err)
 		return nil
 	}
@@ -111,7 +111,7 @@ func (r *Reconciler) deleteMade(ctx context.Context, class *awsv1.EC2NodeClass) 
 	var names []string
 	listed, err := r.list(ctx, p.Path())
 	switch {
-	case errors.Is(err, aws.ErrUnauthorized), unreachable(err) && class.Spec.Role == "":
+	case errors.Is(err, aws.ErrUnauthorized), aws.Unanswered(err) && class.Spec.Role == "":
 		r.warnUnlisted(err)
 	case err != nil:
 		return err

@@ -1,7 +1,6 @@
 package nodeclass
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,11 +27,8 @@ func isUnreachable(c v1.Condition) bool {
 	return slices.Contains([]string{reasonIAMUnreachable, reasonSSMUnreachable, reasonEC2Unreachable}, c.Reason)
 }
 
-// unreachable says whether no answer came. In a network without a way to a service, calls end
-// only with their time.
-func unreachable(err error) bool {
-	return errors.Is(err, aws.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded)
-}
+// errNoSSM says that SSM cannot be reached, so that the parameters of images cannot be read.
+var errNoSSM = errors.New("SSM cannot be reached")
 
 // setUnreached says what nobody can decide, and what to do about it. A class that is ready stays so:
 // a service may be away for a while.
@@ -40,7 +36,7 @@ func setUnreached(class *awsv1.EC2NodeClass, conditions v1.ConditionSet, o obser
 	const ec2 = "EC2 cannot be reached, so that nobody knows what these terms select: give the daemon a way to EC2, such as a VPC endpoint"
 	set := func(condition string, err error, reason, message string) {
 		c := conditions.Get(condition)
-		if unreachable(err) && (!c.IsTrue() || c.ObservedGeneration != class.Generation) {
+		if aws.Unanswered(err) && (!c.IsTrue() || c.ObservedGeneration != class.Generation) {
 			conditions.Set(condition, metav1.ConditionUnknown, reason, message, now)
 		}
 	}

@@ -6,10 +6,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/drift"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
@@ -40,12 +43,20 @@ func (w *World) learn(n *corev1.Node) {
 	instanceType, has := c.Labels[label.InstanceType], translate.Resources(n.Status.Allocatable)
 	next, changed := w.reports.With(of, instanceType, n.Name, has, w.now())
 	next, devices := next.WithDevices(of, instanceType, catalog.Machine{
-		Node: n.Name, Joined: n.CreationTimestamp.Time, Has: has, Listed: translate.Resources(c.Status.Capacity),
+		Node: n.Name, Joined: n.CreationTimestamp.Time, Has: has, Listed: asked(c),
 	}, w.now())
 	if changed || devices {
 		w.reports, w.reported = next, w.reported+1
 		w.touchClass(of.Class)
 	}
+}
+
+// asked returns the extended resources of the NodeClaim that it was made for. What its
+// type has beside, as branch interfaces and EFA, nodes report only with the plugins for it.
+func asked(c *v1.NodeClaim) quantity.Resources {
+	has, want := translate.Resources(c.Status.Capacity), translate.Resources(c.Spec.Resources.Requests)
+	has.Extended = pick.Those(has.Extended, func(a quantity.Amount) bool { return want.Get(a.Name) > 0 })
+	return has
 }
 
 // Reports returns what nodes have reported, and how often that has changed.

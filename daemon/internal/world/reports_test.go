@@ -197,6 +197,7 @@ func TestWorld_PlansCountOnNoMoreDevicesThanTheLastTwoNodesHave(t *testing.T) {
 		name := fmt.Sprint("n", i)
 		m.now = m.now.Add(time.Minute)
 		c, n := m.claim(name, "m5.large"), m.node(name, listed.Allocatable.With(gpu, 3))
+		c.Spec.Resources.Requests = corev1.ResourceList{gpu: resource.MustParse("1")}
 		c.Status.Capacity, c.Status.Allocatable = translate.ResourceList(listed.Capacity), translate.ResourceList(m.planned("m5.large").Allocatable)
 		n.CreationTimestamp = metav1.NewTime(m.now)
 		m.Observe(c)
@@ -204,6 +205,30 @@ func TestWorld_PlansCountOnNoMoreDevicesThanTheLastTwoNodesHave(t *testing.T) {
 		if got := m.planned("m5.large").Allocatable; got.Get(gpu) != want {
 			t.Errorf("after %d nodes: %d devices planned, want %d", i+1, got.Get(gpu), want)
 		}
+	}
+}
+
+// Branch interfaces and EFA are reported only where their plugins run. Nodes that were not made
+// for them say nothing about them.
+func TestWorld_WhatANodeWasNotMadeForIsNotMissing(t *testing.T) {
+	const gpu = "nvidia.com/gpu"
+	m := newMachines(t)
+	for i := range m.facts {
+		m.facts[i].GPUManufacturer, m.facts[i].GPUName, m.facts[i].GPUCount = "nvidia", "t4", 4
+	}
+	m.Sell(m.facts, m.market)
+	listed := m.planned("m5.large")
+	for i := range 3 {
+		name := fmt.Sprint("n", i)
+		m.now = m.now.Add(time.Hour)
+		c, n := m.claim(name, "m5.large"), m.node(name, listed.Allocatable.With(gpu, 0))
+		c.Status.Capacity, c.Status.Allocatable = translate.ResourceList(listed.Capacity), translate.ResourceList(listed.Allocatable)
+		n.CreationTimestamp = metav1.NewTime(m.now.Add(-30 * time.Minute))
+		m.Observe(c)
+		m.Observe(n)
+	}
+	if got := m.planned("m5.large"); got.Allocatable.Get(gpu) != 4 || len(got.Smaller) > 0 {
+		t.Errorf("planned with %s, smaller %v", got.Allocatable, got.Smaller)
 	}
 }
 

@@ -255,7 +255,7 @@ func (s *shadow) newClass(o origin) class {
 	x := &o.group.Shape
 	c := class{
 		origin: o, need: s.vector(x.Requests), worth: price.Bulk(x.Requests), most: mostOnNode(x), fixed: len(x.Unsupported) > 0,
-		ruled: hasRules(x) && len(x.Unsupported) == 0,
+		ruled: countedInPart(o.group) && len(x.Unsupported) == 0,
 	}
 	for _, a := range x.Requests.Extended {
 		c.fixed = c.fixed || a.Count > 0 && !slices.Contains(s.resources, a.Name)
@@ -270,11 +270,11 @@ func (s *shadow) newClass(o origin) class {
 	return c
 }
 
-// hasRules says whether rules about other pods bind the pods.
-func hasRules(x *cluster.Shape) bool {
-	required := func(t cluster.PodTerm) bool { return t.Weight == 0 }
-	return slices.ContainsFunc(x.Spread, func(t cluster.Spread) bool { return !t.Soft }) ||
-		slices.ContainsFunc(x.PodAffinity, required) || slices.ContainsFunc(x.PodAntiAffinity, required)
+// countedInPart says whether rules about other pods bind the pods that the shadow does not
+// count: those that look at zones, affinity, and keeping apart from pods of another kind.
+func countedInPart(g *cluster.Group) bool {
+	x := &g.Shape
+	return looksAtZones(x) || slices.ContainsFunc(x.PodAntiAffinity, func(t cluster.PodTerm) bool { return t.Weight == 0 && !t.Selector.Selects(g.Labels) })
 }
 
 // mostOnNode returns how many pods of one group a node runs at most by their rules: as many

@@ -6,8 +6,8 @@ import "slices"
 // counts the rules of their pods about other pods only in part: pods stay in their zone, or on
 // their node. Without such rules each pod of these nodes would find room on another node. Those
 // nodes come first that waste the most for what moving their pods costs.
-func Uncounted(s *Search) (claims []string) {
-	s.index.see(s.nodes)
+func Uncounted(ended *Search) (claims []string) {
+	s := Begin(*ended.Question) // the fleet as it is, whatever the search has changed
 	ruled := func(p part) bool { return s.classes[p.class].ruled }
 	roomBeside := func(p part, i int) (found bool) {
 		c := &s.classes[p.class]

@@ -85,7 +85,7 @@ func (m Memory) Next(s cluster.Snapshot, now time.Time) Memory {
 		m.EvictedUntil = now
 	}
 	m.Advanced = slices.Clone(m.Advanced)
-	m.Vain = stillVain(m.Vain, now)
+	m.Vain = stillVain(m.Vain, s, now)
 	m.Lost = pick.Those(m.Lost, func(x Since) bool { return now.Before(x.At.Add(LostFor)) })
 	m.Restored = pick.Those(m.Restored, func(x Since) bool { return now.Before(x.At.Add(StaysFor)) })
 	for _, list := range [][]Since{m.EmptySince, m.ReadySince, m.OpenSince, m.TaintedAt, m.Asked, m.Advanced, m.Lost, m.Restored} { // all are copies already

@@ -37,6 +37,21 @@ type Vain struct {
 	Lacks      string        // the resource of which the last of them had too little
 	Device     bool          // Lacks is a device, which may be broken
 	Claim      string        // of the last of them
+	Made       Made
+}
+
+// Made is what nodes of a NodePool are made from. After a change of it, the next node is
+// another one.
+type Made struct {
+	Pool                            string // its UID
+	PoolGeneration, ClassGeneration int64
+}
+
+// MadeFrom returns what nodes of the NodePool are made from now.
+func MadeFrom(s cluster.Snapshot, pool string) Made {
+	p, _ := s.Pool(pool)
+	c, _ := s.Class(p.Class)
+	return Made{p.UID, p.Generation, c.Generation}
 }
 
 // Vains is what came in vain, sorted by pool, kind and type.
@@ -101,10 +116,10 @@ func (list Vains) WaitsFor(pool, kind, instanceType string, now time.Time) (v Va
 	return Vain{}, false
 }
 
-// stillVain returns what still counts. A time later than now, which occurs if the clock went
+// stillVain returns what still counts: nothing of before a change of the NodePool or its class. A time later than now, which occurs if the clock went
 // back, becomes now.
-func stillVain(list Vains, now time.Time) Vains {
-	out := pick.Those(list, func(v Vain) bool { return now.Before(v.Until().Add(forgetVainFor)) })
+func stillVain(list Vains, s cluster.Snapshot, now time.Time) Vains {
+	out := pick.Those(list, func(v Vain) bool { return now.Before(v.Until().Add(forgetVainFor)) && v.Made == MadeFrom(s, v.Pool) })
 	for i := range out {
 		out[i].At = pick.Earliest(out[i].At, now)
 	}

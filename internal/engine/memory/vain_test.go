@@ -71,14 +71,14 @@ func TestVain_IsForgottenAfterAWhileAndOutlivesAClockThatGoesBack(t *testing.T) 
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	list := Vains{{Pool: "p", Kind: "web", Nodes: 2, At: now}}
 	end := list[0].Until().Add(forgetVainFor)
-	if got := stillVain(list, end.Add(-1)); len(got) != 1 {
+	if got := stillVain(list, cluster.Snapshot{}, end.Add(-1)); len(got) != 1 {
 		t.Errorf("forgotten too soon: %+v", got)
 	}
-	if got := stillVain(list, end); len(got) > 0 {
+	if got := stillVain(list, cluster.Snapshot{}, end); len(got) > 0 {
 		t.Errorf("not forgotten: %+v", got)
 	}
 	before := now.Add(-24 * time.Hour)
-	if got := stillVain(list, before); len(got) != 1 || !got[0].At.Equal(before) || !list[0].At.Equal(now) {
+	if got := stillVain(list, cluster.Snapshot{}, before); len(got) != 1 || !got[0].At.Equal(before) || !list[0].At.Equal(now) {
 		t.Errorf("the clock went back: %+v", got)
 	}
 }
