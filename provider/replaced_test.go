@@ -23,7 +23,7 @@ func TestPlan_SaysWhatNeedsTheObjectThatItReplaces(t *testing.T) {
 	wantNoError(t, class.apply(classOf))
 	wantWarning(t, class.replacing(classOf).problems)
 	wantNoError(t, pool.apply(poolOf))
-	wantWarning(t, class.replacing(classOf).problems, `the plan replaces EC2NodeClass "default"`, `the node class of NodePool "spot"`, "create_before_destroy")
+	wantWarning(t, class.replacing(classOf).problems, `the plan replaces EC2NodeClass "default"`, `to which node pools refer: NodePool "spot".`, "Without create_before_destroy and another name, the apply ends with an error")
 	wantWarning(t, class.replacing(with(classOf, object{"name": "other"})).problems, `the plan replaces EC2NodeClass "default"`)
 	wantWarning(t, daemon.replacing(daemonConfig()).problems, "the plan replaces it", `NodePool "spot"`, "kubectl rollout restart deployment karpenterd --namespace karpenter")
 	wantWarning(t, class.plan(classOf).problems)

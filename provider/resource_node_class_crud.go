@@ -106,8 +106,8 @@ func (r *nodeClass) warnReplaced(ctx context.Context, own made, plan nodeClassMo
 			continue
 		}
 		if by, err := c.poolsOf(ctx, ref.Name); err == nil && len(by) > 0 {
-			diags.AddWarning("karpenter_node_class is in use", fmt.Sprintf("karpenter_node_class %q: the plan replaces EC2NodeClass %q, the node class of NodePool %s.\n\n"+
-				"A node class that node pools refer to is not deleted: then the apply ends with an error, and nothing of it was changed. "+
+			diags.AddWarning("karpenter_node_class is in use", fmt.Sprintf("karpenter_node_class %q: the plan replaces EC2NodeClass %q, to which node pools refer: NodePool %s.\n\n"+
+				"A node class that node pools refer to is not deleted. Without create_before_destroy and another name, the apply ends with an error, and nothing of the node class is changed. "+
 				"To replace the node class, give it another name and lifecycle { create_before_destroy = true }: the new one is created, the node pools get it, their nodes are replaced, and the old one goes.",
 				importID(plan), ref.Name, strings.Join(quoted(by), ", ")))
 		}

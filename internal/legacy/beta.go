@@ -14,8 +14,8 @@ func (c *converter) betaPool(d document, p wire.NodePool) {
 	s := d.subject()
 	template := p.Spec.Template
 	const at = "spec.template.spec"
-	if ref := template.Spec.NodeClassRef; ref != nil && ref.Kind != wire.KindEC2NodeClass && strings.HasSuffix(ref.Kind, "NodeClass") {
-		c.lose(s, at+".nodeClassRef.kind", ref.Kind+" is of another cloud, and the NodePool is left out", "leave the object to its controller")
+	if ref := template.Spec.NodeClassRef; ref != nil && foreignClass(ref.Kind) {
+		c.lose(s, at+".nodeClassRef.kind", ref.Kind+" is not of this provider, and the NodePool is left out", "leave the object to its controller")
 		return
 	}
 	out := nodePool{APIVersion: currentPool, Kind: wire.KindNodePool, Metadata: c.metadata(s, p.Metadata)}
@@ -37,6 +37,16 @@ func (c *converter) betaPool(d document, p wire.NodePool) {
 	out.Spec.Limits = p.Spec.Limits
 	out.Spec.Weight = c.weight(s, p.Spec.Weight)
 	c.addPool(&pool{subject: s, out: out, kubelet: c.kubelet(s, at+".kubelet", template.Spec.Kubelet), kubeletField: at + ".kubelet", refField: at + ".nodeClassRef.name"})
+}
+
+// foreignClass says whether a kind of node classes is that of another provider, and not EC2NodeClass
+// with a typo.
+func foreignClass(kind string) bool {
+	if slices.Contains([]string{"ECSNodeClass", "GCENodeClass"}, kind) { // they are no typos, near as they are
+		return true
+	}
+	const own = wire.KindEC2NodeClass
+	return strings.HasSuffix(kind, "NodeClass") && !strings.EqualFold(kind, own) && distance(kind, own) > 2
 }
 
 // betaNode converts what NodePools and NodeClaims have in common.

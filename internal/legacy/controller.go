@@ -72,13 +72,16 @@ func (o *origin) elsewhereAll(field string, list []any) {
 // text reads values that are written as one text.
 func (o *origin) text(field string, value any) {
 	text, _ := value.(string)
-	switch values, _, err := parse(text); {
+	switch values, twice, err := parse(text); {
 	case text == "":
 	case err != nil || strings.Contains(text, "{{"):
 		o.read = true
 		o.lose(o.subject, field, "is not read, as it is a template, or no YAML", "render it first, and convert the result")
 	default:
 		o.values(field, values, true)
+		if twice != "" && o.read {
+			o.doubles(o.subject, field, twice)
+		}
 	}
 }
 

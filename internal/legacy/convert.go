@@ -71,7 +71,7 @@ func Convert(sources []Source, options Options) Result {
 	of := c.sort(sources)
 	for _, d := range of[formatOther] { // first: the settings decide what the other objects become
 		if settings, inside := c.controller(d), c.inner(d); settings || inside {
-			c.took(d.source)
+			c.took(d)
 			continue
 		}
 		c.skip(d)
@@ -120,7 +120,7 @@ func (c *converter) sort(sources []Source) map[format][]document {
 		f := formatOf(d, &c.report)
 		by, patch := patches[filepath.Clean(d.source)]
 		if f != formatOther {
-			c.took(d.source)
+			c.took(d)
 		}
 		if f == formatBroken {
 			c.unread[d.name()] = true

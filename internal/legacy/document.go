@@ -19,7 +19,16 @@ type document struct {
 	source string
 	number int // counts from 1 within the source
 	body   map[string]any
-	live   bool // in a cluster, and no manifest
+	live   bool     // in a cluster, and no manifest
+	at     string   // its place in a list without a kind
+	twice  *doubled // nil if no key is there twice
+}
+
+// doubled are the keys that a document has twice. A document may have several objects.
+type doubled struct {
+	subject
+	keys string
+	said bool
 }
 
 func (d document) text(key string) string {
@@ -42,7 +51,11 @@ func (d document) subject() subject {
 	if kind := d.text("kind"); kind != "" && d.name() != "" {
 		return subjectOf(d.source, kind, d.name())
 	}
-	return subject{source: d.source, object: fmt.Sprintf("document %d", d.number)}
+	where := fmt.Sprintf("document %d", d.number)
+	if d.at != "" {
+		where = "item " + d.at + " of " + where
+	}
+	return subject{source: d.source, object: where}
 }
 
 // documents parses a source. Lists become their items; empty documents are left out.
@@ -75,19 +88,22 @@ func (d document) objects(body any, twice string, r *report) []document {
 		return nil
 	case map[string]any:
 		d.body = b
-		all := d.expand(r)
-		if twice != "" && slices.ContainsFunc(all, document.ofUs) {
-			r.warn(d.subject(), "", "the last one counts of keys that are there twice: "+twice, "remove the others")
-		}
-		return all
+		d.doubles(twice)
+		return d.expand(r)
 	case []any:
-		objects, manifests := objectsIn(b)
+		objects, manifests := objectsIn(b, "")
 		if !manifests {
 			break
 		}
+		d.doubles(twice)
 		var all []document
-		for _, object := range objects {
-			all = append(all, document{source: d.source, number: d.number, body: object}.expand(r)...)
+		for _, of := range objects {
+			item := document{source: d.source, number: d.number, body: of.object, at: of.at, twice: d.twice}
+			if of.object == nil {
+				r.skip(item)
+				continue
+			}
+			all = append(all, item.expand(r)...)
 		}
 		return all
 	}
@@ -95,9 +111,11 @@ func (d document) objects(body any, twice string, r *report) []document {
 	return nil
 }
 
-// ofUs says whether the object looks like one of Karpenter.
-func (d document) ofUs() bool {
-	return strings.Contains(d.text("apiVersion"), "karpenter") || slices.Contains(kinds(), d.text("kind"))
+// doubles notes keys that are there twice, for the case that something of the document is taken.
+func (d *document) doubles(keys string) {
+	if keys != "" {
+		d.twice = &doubled{subject: d.subject(), keys: keys}
+	}
 }
 
 // ofKarpenter finds in a text that is no YAML what makes it a manifest of Karpenter.
@@ -135,7 +153,7 @@ func (d document) broken(text string, line int, err error, r *report) {
 	case at > 0:
 		what, remedy = fmt.Sprintf("no YAML, as line %d is not in UTF-8", line+at), "save the file as UTF-8"
 	}
-	r.took(d.source)
+	r.took(d)
 	r.fail(d.subject(), "", what, remedy)
 }
 
@@ -155,7 +173,7 @@ func (d document) expand(r *report) []document {
 		if kind := strings.TrimSuffix(d.text("kind"), "List"); kind != "" && object["kind"] == nil {
 			object["apiVersion"], object["kind"] = d.body["apiVersion"], kind
 		}
-		all = append(all, document{source: d.source, number: d.number, body: object}.expand(r)...)
+		all = append(all, document{source: d.source, number: d.number, body: object, at: d.at, twice: d.twice}.expand(r)...)
 	}
 	return all
 }

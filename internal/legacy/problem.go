@@ -46,12 +46,22 @@ type report struct {
 	sources          map[string]bool // that have an object or a setting of Karpenter
 }
 
-// took notes that a source has an object or a setting of Karpenter.
-func (r *report) took(source string) {
+// took notes that a document has an object or a setting of Karpenter, and warns of keys that the
+// document has twice.
+func (r *report) took(d document) {
 	if r.sources == nil {
 		r.sources = map[string]bool{}
 	}
-	r.sources[source] = true
+	r.sources[d.source] = true
+	if d.twice != nil && !d.twice.said {
+		d.twice.said = true
+		r.doubles(d.twice.subject, "", d.twice.keys)
+	}
+}
+
+// doubles warns of keys that are there twice.
+func (r *report) doubles(s subject, field, keys string) {
+	r.warn(s, field, "the last one counts of keys that are there twice: "+keys, "remove the others")
 }
 
 // skip notes a document that is not of Karpenter.

@@ -106,6 +106,10 @@ func valueAt(list []any, i int) string {
 
 // assign notes the value of the settings that share a variable.
 func (o *origin) assign(field string, known []Setting, value string) {
+	if known[0].Gate != "" && (templated(value) || strings.Contains(value, "{{")) { // which gates it has is not known
+		o.elsewhere(fmt.Sprintf("%s[%s]", field, known[0].Variable), known)
+		return
+	}
 	for _, s := range known {
 		of := value
 		if s.Gate != "" {

@@ -1,11 +1,12 @@
 package legacy
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -55,6 +56,9 @@ func split(text string) []string {
 	return append(all, b.String())
 }
 
+// mergeKey finds the key that merges another map, and not a here document of a shell.
+var mergeKey = regexp.MustCompile(`(?m)(^|[\s{,"'])<<["']?\s*:`)
+
 // parse reads one document; numbers keep their text. twice names keys that a map has twice, where
 // the last one counts, as for kubectl.
 func parse(text string) (body any, twice string, err error) {
@@ -65,7 +69,7 @@ func parse(text string) (body any, twice string, err error) {
 	}
 	data, err := yaml.YAMLToJSONStrict([]byte(text))
 	if err != nil && strings.Contains(err.Error(), "already set in map") {
-		if !strings.Contains(text, "<<") { // what overrides a merged map is there once
+		if !mergeKey.MatchString(text) { // what overrides a merged map is there once
 			twice = plainError(err)
 		}
 		data, err = yaml.YAMLToJSON([]byte(text))
@@ -77,15 +81,21 @@ func parse(text string) (body any, twice string, err error) {
 		return nil, "", err
 	}
 	values, err := jsonValues(string(data))
-	if err != nil || len(values) != 1 {
-		return nil, "", fmt.Errorf("read JSON: %w", err)
+	if err != nil {
+		return nil, "", err
+	}
+	if len(values) != 1 {
+		return nil, "", fmt.Errorf("%d values in place of one; write one object", len(values))
 	}
 	return values[0], twice, nil
 }
 
 // jsonValues reads the values of a text in JSON, one after the other.
 func jsonValues(text string) ([]any, error) {
-	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
+	if !utf8.ValidString(text) { // the decoder would put another character in place of what it cannot read
+		return nil, errors.New("text that is not in UTF-8; save it as UTF-8")
+	}
+	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
 	var all []any
 	for {
@@ -102,8 +112,14 @@ func jsonValues(text string) ([]any, error) {
 
 // plainError is the text of an error of the YAML library, on one line.
 func plainError(err error) string {
-	text := strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "yaml: ")), " ")
-	return strings.TrimPrefix(text, "unmarshal errors: ")
+	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "yaml: "), "unmarshal errors:")
+	var all []string
+	for line := range strings.Lines(text) {
+		if line = strings.Join(strings.Fields(line), " "); line != "" {
+			all = append(all, line)
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 // noText says which line of a text is not in UTF-8; 0 if none.
@@ -118,14 +134,29 @@ func noText(text string) int {
 	return 0
 }
 
-// objectsIn are the objects of a list that has manifests, such as jsonnet writes it.
-func objectsIn(list []any) (all []map[string]any, manifests bool) {
-	for _, item := range list {
-		if object, ok := item.(map[string]any); ok {
-			version, _ := object["apiVersion"].(string)
-			kind, _ := object["kind"].(string)
+// listed is what a list has at a place such as [1][0].
+type listed struct {
+	at     string
+	object map[string]any // nil if it is something else
+}
+
+// objectsIn are the items of a list that has manifests, such as jsonnet writes it, and of the lists
+// in it.
+func objectsIn(list []any, at string) (all []listed, manifests bool) {
+	for i, item := range list {
+		at := fmt.Sprintf("%s[%d]", at, i)
+		switch v := item.(type) {
+		case nil:
+		case []any:
+			inner, some := objectsIn(v, at)
+			all, manifests = append(all, inner...), manifests || some
+		case map[string]any:
+			version, _ := v["apiVersion"].(string)
+			kind, _ := v["kind"].(string)
 			manifests = manifests || version != "" && kind != ""
-			all = append(all, object)
+			all = append(all, listed{at: at, object: v})
+		default:
+			all = append(all, listed{at: at})
 		}
 	}
 	return all, manifests

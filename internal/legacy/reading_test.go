@@ -50,6 +50,8 @@ func TestDocuments_AreReadAsPeopleKeepThem(t *testing.T) {
 		"JSON":                                  `{"apiVersion": "v1", "kind": "List", "items": [` + jsonClass + ", " + jsonPool + "]}",
 		"objects in JSON, a line each":          jsonClass + "\n" + jsonPool + "\n",
 		"objects in JSON, indented by tabs":     strings.ReplaceAll(jsonClass, " ", "\n\t") + strings.ReplaceAll(jsonPool, " ", "\n\t"),
+		"a list in a list":                      "[" + jsonClass + ", [" + jsonPool + "]]",
+		"a list after an object":                jsonClass + "\n[" + jsonPool + "]\n",
 		"an array in JSON":                      "[" + jsonClass + ",\n\t" + jsonPool + "]",
 		"anchors and merged maps":               "x-terms: &terms [{tags: {a: b}}]\n---\n" + strings.Replace(aClass, "subnetSelectorTerms: [{id: subnet-1}], securityGroupSelectorTerms: [{id: sg-1}]", "subnetSelectorTerms: &one [{tags: &tags {a: b}}], securityGroupSelectorTerms: *one, tags: {<<: *tags, a: c}", 1) + "---\n" + aPool,
 		"what programs write that make YAML":    strings.Replace(both, "metadata: {name: a}", "metadata: {name: a, creationTimestamp: null}", 1) + "status: {}\n",
@@ -77,14 +79,27 @@ func TestDocuments_AreReadAsPeopleKeepThem(t *testing.T) {
 // TestDocuments_WhatIsOddIsSaid has what kubectl takes and people would not want, and what it does
 // not take.
 func TestDocuments_WhatIsOddIsSaid(t *testing.T) {
-	for name, x := range map[string]struct{ text, warning, err string }{
-		"a key twice":           {text: "# one\n" + aPool + "---\n" + strings.Replace(aClass, "spec: {", "spec: {role: other,\n  ", 1), warning: `in.yaml: EC2NodeClass "b": the last one counts of keys that are there twice: line 11: key "role" already set in map; remove the others`},
-		"a key twice elsewhere": {text: aClass + "---\napiVersion: v1\nkind: Service\nmetadata: {name: x}\nspec: {}\nspec: {}\n"},
-		"Latin-1":               {text: aClass + "---\n# K\xfcche\n" + aPool, err: `in.yaml: document 2: no YAML, as line 6 is not in UTF-8; save the file as UTF-8`},
-		"tabs":                  {text: strings.Replace(aPool, "spec: {", "spec:\n\tlimits: {cpu: 1}\n\tx: {", 1), err: "indent with spaces, as YAML takes no tabs"},
-		"several ids in one":    {text: strings.Replace(aClass, "{id: sg-1}", `{id: "sg-1,sg-2"}`, 1), warning: `in.yaml: EC2NodeClass "b": spec.securityGroupSelectorTerms[0].id: "sg-1,sg-2" is no id and selects nothing; write one id, and a term for each`},
-		"an ARN of a profile":   {text: strings.Replace(aClass, "role: r", "instanceProfile: 'arn:aws:iam::111122223333:instance-profile/x/nodes'", 1), warning: `in.yaml: EC2NodeClass "b": spec.instanceProfile: arn:aws:iam::111122223333:instance-profile/x/nodes is an ARN, and EC2 is told a name: nothing can be launched; write nodes`},
-		"an ARN of a role":      {text: strings.Replace(aClass, "role: r", "role: 'arn:aws:iam::111122223333:role/x/nodes'", 1)},
+	for name, x := range map[string]struct {
+		text, warning, err string
+		warnings           []string // if there is more than one
+	}{
+		"a key twice":                        {text: "# one\n" + aPool + "---\n" + strings.Replace(aClass, "spec: {", "spec: {role: other,\n  ", 1), warning: `in.yaml: EC2NodeClass "b": the last one counts of keys that are there twice: line 11: key "role" already set in map; remove the others`},
+		"a key twice elsewhere":              {text: aClass + "---\napiVersion: v1\nkind: Service\nmetadata: {name: x}\nspec: {}\nspec: {}\n"},
+		"a key twice beside a here document": {text: aPool + "---\n" + strings.Replace(aClass, "spec: {", "spec: {userData: \"cat <<EOF\", role: other,\n  ", 1), warning: `key "role" already set in map`},
+		"keys twice in a list":               {text: "- " + strings.Replace(jsonClass, `"role"`, `"role": "x", "role": "y", "role"`, 1) + "\n- " + jsonPool + "\n", warning: `in.yaml: document 1: the last one counts of keys that are there twice: line 1: key "role" already set in map; line 1: key "role" already set in map; remove the others`},
+		"settings twice in values":           {text: "settings: {clusterName: c}\nsettings: {interruptionQueue: c}\n", warnings: []string{"the daemon has these settings", `in.yaml: document 1: the last one counts of keys that are there twice: line 2: key "settings" already set in map; remove the others`}},
+		"settings twice in values as text":   {text: "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: x}\nspec: {source: {chart: karpenter, helm: {values: \"settings: {clusterName: c}\\nsettings: {clusterName: d}\"}}}\n", warnings: []string{`in.yaml: Application "x": helm.values: the last one counts of keys that are there twice: line 2: key "settings" already set in map; remove the others`, "the daemon has these settings"}},
+		"the ConfigMap of the settings":      {text: settings("aws.clusterName: a", "aws.clusterName: a"), warnings: []string{`key "aws.clusterName" already set in map`, "the daemon has these settings"}},
+		"Latin-1 in JSON":                    {text: strings.Replace(jsonClass, `"r"`, "\"r\xfc\"", 1), err: "in.yaml: document 1: no YAML, as line 1 is not in UTF-8; save the file as UTF-8"},
+		"ids in the order of the fields":     {text: strings.NewReplacer("{id: subnet-1}", `{id: "s-1,s-2"}`, "{id: sg-1}", `{id: "sg-1,sg-2"}`).Replace(aClass), warnings: []string{"subnetSelectorTerms", "securityGroupSelectorTerms"}},
+		"a typo in the kind of the class":    {text: nodePoolOf("ECNodeClass"), warning: "is not in the input", err: "write EC2NodeClass"},
+		"a case in the kind of the class":    {text: nodePoolOf("Ec2NodeClass"), warning: "is not in the input", err: "write EC2NodeClass"},
+		"gates of a template":                {text: "settings: {clusterName: c}\ncontroller: {env: [{name: FEATURE_GATES, value: '${gates}'}]}\n", warnings: []string{"controller.env[FEATURE_GATES]: is not read, as its value is elsewhere", "the daemon has these settings"}},
+		"Latin-1":                            {text: aClass + "---\n# K\xfcche\n" + aPool, err: `in.yaml: document 2: no YAML, as line 6 is not in UTF-8; save the file as UTF-8`},
+		"tabs":                               {text: strings.Replace(aPool, "spec: {", "spec:\n\tlimits: {cpu: 1}\n\tx: {", 1), err: "indent with spaces, as YAML takes no tabs"},
+		"several ids in one":                 {text: strings.Replace(aClass, "{id: sg-1}", `{id: "sg-1,sg-2"}`, 1), warning: `in.yaml: EC2NodeClass "b": spec.securityGroupSelectorTerms[0].id: "sg-1,sg-2" is no id and selects nothing; write one id, and a term for each`},
+		"an ARN of a profile":                {text: strings.Replace(aClass, "role: r", "instanceProfile: 'arn:aws:iam::111122223333:instance-profile/x/nodes'", 1), warning: `in.yaml: EC2NodeClass "b": spec.instanceProfile: arn:aws:iam::111122223333:instance-profile/x/nodes is an ARN, and EC2 is told a name: nothing can be launched; write nodes`},
+		"an ARN of a role":                   {text: strings.Replace(aClass, "role: r", "role: 'arn:aws:iam::111122223333:role/x/nodes'", 1)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := legacy.Convert([]legacy.Source{{Name: "in.yaml", Text: x.text}}, legacy.Options{})
@@ -96,8 +111,42 @@ func TestDocuments_WhatIsOddIsSaid(t *testing.T) {
 				}
 			}
 			check(x.err, result.Errors)
-			check(x.warning, result.Warnings)
+			if x.warnings == nil {
+				check(x.warning, result.Warnings)
+				return
+			}
+			if len(result.Warnings) != len(x.warnings) {
+				t.Fatalf("got %v, want %q", result.Warnings, x.warnings)
+			}
+			for i, want := range x.warnings {
+				check(want, result.Warnings[i:i+1])
+			}
 		})
+	}
+}
+
+// nodePoolOf refers to a class of this kind.
+func nodePoolOf(kind string) string {
+	return "apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nmetadata: {name: a}\nspec: {template: {spec: {requirements: [], nodeClassRef: {name: b, kind: " + kind + "}}}, disruption: {consolidationPolicy: WhenEmpty, consolidateAfter: 30s, expireAfter: Never}}\n"
+}
+
+func TestConvert_VariablesSideBySideAreTemplates(t *testing.T) {
+	text := strings.Replace(aClass, "role: r", "role: $A$B$C", 1)
+	if out, _ := legacy.Convert([]legacy.Source{{Text: text}}, legacy.Options{}).HCL("x"); !strings.Contains(out, "${var.A}${var.B}${var.C}") {
+		t.Error(out)
+	}
+}
+
+func TestDocuments_WhatIsNoObjectInAListIsNamed(t *testing.T) {
+	for _, text := range []string{"[" + jsonPool + ", [\"x\", " + jsonClass + "], null]", jsonPool + "\n[\"x\", " + jsonClass + "]\n"} {
+		result := legacy.Convert([]legacy.Source{{Name: "in.json", Text: text}}, legacy.Options{})
+		all, err := result.Manifests()
+		if err != nil || len(all) != 2 || len(result.Errors) > 0 {
+			t.Errorf("%v, %v, %v", all, err, result.Errors)
+		}
+		if len(result.Others) != 1 || result.Others[0] != "in.json: item [1][0] of document 1 is not of Karpenter" {
+			t.Error(result.Others)
+		}
 	}
 }
 
@@ -187,9 +236,10 @@ func TestHCL_FieldsOfOlderVersionsInV1HaveTheRemedyOfV1(t *testing.T) {
 // Other clouds have pools, too, and definitions and charts name kinds of Karpenter.
 func TestConvert_WhatIsOfOthersStopsNothing(t *testing.T) {
 	for name, x := range map[string]struct{ text, warning string }{
-		"a pool of another cloud": {"apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nmetadata: {name: az}\nspec: {template: {spec: {requirements: [], nodeClassRef: {name: d, kind: AKSNodeClass}}}}\n", "AKSNodeClass is of another cloud"},
-		"a definition of a chart": {"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: x\n  {{- with .Values.y }}\nspec:\n  names:\n    kind: EC2NodeClass\n", ""},
-		"a policy of a chart":     {"apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nspec:\n  x: {{ .Values.y }}\n  target:\n    apiVersion: karpenter.sh/v1\n    kind: NodePool\n", ""},
+		"a pool of another cloud":           {"apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nmetadata: {name: az}\nspec: {template: {spec: {requirements: [], nodeClassRef: {name: d, kind: AKSNodeClass}}}}\n", "AKSNodeClass is not of this provider"},
+		"a pool whose kind is near to ours": {"apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nmetadata: {name: al}\nspec: {template: {spec: {requirements: [], nodeClassRef: {name: d, kind: ECSNodeClass}}}}\n", "ECSNodeClass is not of this provider"},
+		"a definition of a chart":           {"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: x\n  {{- with .Values.y }}\nspec:\n  names:\n    kind: EC2NodeClass\n", ""},
+		"a policy of a chart":               {"apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nspec:\n  x: {{ .Values.y }}\n  target:\n    apiVersion: karpenter.sh/v1\n    kind: NodePool\n", ""},
 	} {
 		result := legacy.Convert([]legacy.Source{{Name: "in.yaml", Text: x.text + "---\n" + aClass}}, legacy.Options{})
 		if all, err := result.Manifests(); err != nil || len(all) != 1 || len(result.Errors) > 0 {

@@ -89,8 +89,12 @@ func (s strict) check(path string, value any, t reflect.Type) any {
 // bareName is a variable of envsubst without braces.
 var bareName = regexp.MustCompile(`(^|[^$\\])\$([A-Z_][A-Z0-9_]*)`)
 
-// braced writes such variables as templates with braces, which mean the same to envsubst.
-func braced(text string) string { return bareName.ReplaceAllString(text, "${1}$${${2}}") }
+// braced writes such variables as templates with braces, which mean the same to envsubst. The second
+// round is for a variable right after another one, whose last letter the first round has used up.
+func braced(text string) string {
+	const braces = "${1}$${${2}}"
+	return bareName.ReplaceAllString(bareName.ReplaceAllString(text, braces), braces)
+}
 
 func (s strict) checkList(path string, value any, t reflect.Type) any {
 	list, ok := value.([]any)

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"bufio"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -31,8 +28,8 @@ func convertCommand(s streams) *cobra.Command {
 		Short: "write manifests of Karpenter as v1, or as Terraform configuration",
 		Long: "convert writes manifests of Karpenter's older APIs (v1alpha5, v1alpha1, v1beta1) as v1, and with\n" +
 			"--hcl manifests of any of its APIs, v1 included, as Terraform configuration. It reads files, all\n" +
-			"manifests below folders, and standard input for \"-\" or without any name. What is not of Karpenter\n" +
-			"is skipped. Warnings say what changes.",
+			"manifests below folders, and standard input for \"-\" or without any name, also if gzip has packed\n" +
+			"them. What is not of Karpenter is skipped. Warnings say what changes.",
 		Example: "  karpenterd convert provisioner.yaml > nodepool.yaml\n  karpenterd convert --hcl manifests/ > pools.tf\n  kubectl get nodepools,ec2nodeclasses -o yaml | karpenterd convert --hcl > pools.tf",
 		RunE:    func(_ *cobra.Command, args []string) error { return c.run(args, s) },
 	}
@@ -54,7 +51,7 @@ func (c *conversion) run(args []string, s streams) error {
 	if c.daemon != "" && !c.hcl {
 		return usageError{errors.New("convert: --daemon is for Terraform configuration; give --hcl, too")}
 	}
-	sources, skipped, err := readSources(args, s.in)
+	sources, skipped, err := (&reading{limit: maxManifest}).sources(args, s.in)
 	if err != nil {
 		return fmt.Errorf("convert: %w", err)
 	}
@@ -99,72 +96,4 @@ func (c *conversion) output(result legacy.Result) (string, []legacy.Problem, err
 		return "", nil, fmt.Errorf("manifests write: %w", err)
 	}
 	return text, result.Warnings, nil
-}
-
-// readSources reads files, all manifests below folders, and standard input for "-" or
-// without any name. skipped says what of the folders is not read.
-func readSources(names []string, in io.Reader) (all []legacy.Source, skipped []string, err error) {
-	if len(names) == 0 {
-		names = []string{"-"}
-	}
-	for _, name := range names {
-		if name == "-" {
-			source, err := readSource("stdin", in)
-			if err != nil {
-				return nil, nil, err
-			}
-			all = append(all, source)
-			continue
-		}
-		files, more, err := manifestsIn(name)
-		if err != nil {
-			return nil, nil, err
-		}
-		skipped = append(skipped, more...)
-		for _, file := range files {
-			source, err := readFile(file)
-			if err != nil {
-				return nil, nil, err
-			}
-			all = append(all, source)
-		}
-	}
-	return all, skipped, nil
-}
-
-func readFile(name string) (legacy.Source, error) {
-	file, err := os.Open(name) //nolint:gosec // the user names the files to read
-	if err != nil {
-		return legacy.Source{}, fmt.Errorf("manifest open: %w", err)
-	}
-	defer func() { _ = file.Close() }()
-	return readSource(name, file)
-}
-
-func readSource(name string, from io.Reader) (legacy.Source, error) {
-	from, err := unpacked(from)
-	if err != nil {
-		return legacy.Source{}, fmt.Errorf("manifest %s unpack: %w", name, err)
-	}
-	text, err := io.ReadAll(io.LimitReader(from, maxManifest+1))
-	if err != nil {
-		return legacy.Source{}, fmt.Errorf("manifest %s read: %w", name, err)
-	}
-	if len(text) > maxManifest {
-		return legacy.Source{}, fmt.Errorf("manifest read: %s has more than %d MiB; split it", name, maxManifest>>20)
-	}
-	return legacy.Source{Name: name, Text: string(text)}, nil
-}
-
-// unpacked reads what gzip has packed, and anything else as it is.
-func unpacked(from io.Reader) (io.Reader, error) {
-	buffered := bufio.NewReader(from)
-	if head, _ := buffered.Peek(2); string(head) != "\x1f\x8b" {
-		return buffered, nil
-	}
-	reader, err := gzip.NewReader(buffered)
-	if err != nil {
-		return nil, fmt.Errorf("gzip read: %w", err)
-	}
-	return reader, nil
 }

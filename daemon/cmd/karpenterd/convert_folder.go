@@ -20,20 +20,20 @@ type folder struct {
 // manifestsIn gives a file itself, and the manifests below a folder in the order of their names,
 // with what is skipped there. Files and folders whose name begins with a point are left out. Links
 // are followed, and nothing is read twice.
-func manifestsIn(name string) (files, skipped []string, err error) {
+func manifestsIn(name string) (files, skipped []string, isFolder bool, err error) {
 	info, err := os.Stat(name)
 	if err != nil {
-		return nil, nil, fmt.Errorf("manifest find: %w", err)
+		return nil, nil, false, fmt.Errorf("manifest find: %w", err)
 	}
 	if !info.IsDir() {
-		return []string{name}, nil, nil
+		return []string{name}, nil, false, nil
 	}
 	f := folder{seen: map[string]bool{}}
 	if err := f.walk(name); err != nil {
-		return nil, nil, err
+		return nil, nil, true, err
 	}
 	if len(f.files) == 0 {
-		return nil, nil, fmt.Errorf("folder read: %s has no .yaml, .yml or .json file; name the files", name)
+		return nil, nil, true, fmt.Errorf("folder read: %s has no .yaml, .yml or .json file; name the files", name)
 	}
 	switch n := len(f.others); {
 	case n == 1:
@@ -41,7 +41,7 @@ func manifestsIn(name string) (files, skipped []string, err error) {
 	case n > 1:
 		f.skipped = append(f.skipped, fmt.Sprintf("%s and %d more files below %s are not .yaml, .yml or .json", f.others[0], n-1, name))
 	}
-	return f.files, f.skipped, nil
+	return f.files, f.skipped, true, nil
 }
 
 // walk looks through a folder.
@@ -90,13 +90,14 @@ func (f *folder) file(path string, info fs.FileInfo) {
 }
 
 // manifest says whether the name is that of a file that may have manifests: also packed, and as a
-// template, of which Terraform makes them, such as pool.yaml.tpl.
+// template, of which Terraform makes them, such as pool.yaml.tpl. Kustomization is one of the names
+// that kustomize looks for.
 func manifest(path string) bool {
 	path = strings.TrimSuffix(path, ".gz")
 	if slices.Contains([]string{".tpl", ".tftpl", ".tmpl"}, filepath.Ext(path)) {
 		path = strings.TrimSuffix(path, filepath.Ext(path))
 	}
-	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path))
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)) || filepath.Base(path) == "Kustomization"
 }
 
 // known says whether the file or folder has been seen, maybe under another name.

@@ -183,18 +183,62 @@ func TestConvert_TemplatesOfTerraformInAFolderAreManifests(t *testing.T) {
 	}
 }
 
-// What gzip has packed is read as if it were not, from files, folders and standard input.
-func TestConvert_ReadsWhatGzipHasPacked(t *testing.T) {
+func pack(t *testing.T, text string) []byte {
+	t.Helper()
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
-	if _, err := w.Write([]byte(quiet)); err != nil {
+	if _, err := w.Write([]byte(text)); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
+	return packed.Bytes()
+}
+
+// A packed file in a folder may be anything, and a file that is named is meant.
+func TestConvert_PackedFilesThatCannotBeReadAreSkippedInFoldersAlone(t *testing.T) {
 	dir := t.TempDir()
-	for name, data := range map[string][]byte{"a.yaml.gz": packed.Bytes(), "notes.gz": packed.Bytes()} {
+	long := strings.Repeat("#", 60)
+	for name, data := range map[string][]byte{"a.yaml": []byte(quiet[:20]), "b.yaml.gz": pack(t, long)[:12], "c.yaml.gz": pack(t, long+long), "d.yaml.gz": pack(t, long), "e.yaml.gz": pack(t, long)} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, skipped, err := (&reading{limit: 100}).sources([]string{dir}, nil)
+	if err != nil || len(all) != 2 || all[1].Name != filepath.Join(dir, "d.yaml.gz") || len(skipped) != 3 {
+		t.Fatal(err, all, skipped)
+	}
+	for i, want := range []string{"b.yaml.gz cannot be unpacked", "c.yaml.gz has more than", "e.yaml.gz has, with the packed files before it, more than"} {
+		if !strings.Contains(skipped[i], want) {
+			t.Errorf("%s, want %s", skipped[i], want)
+		}
+	}
+	for _, name := range []string{"b.yaml.gz", "c.yaml.gz"} {
+		if _, _, err := (&reading{limit: 100}).sources([]string{filepath.Join(dir, name)}, nil); err == nil {
+			t.Errorf("%s is no error, and it is named", name)
+		}
+	}
+}
+
+// kustomize takes a file of this name, too.
+func TestConvert_AKustomizationWithoutAnEndingNamesItsPatches(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"Kustomization": "patches: [{path: pool.yaml}]\n", "pool.yaml": oldPool, "class.yaml": quiet} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, said, err := runConvert("", dir); err != nil || !strings.Contains(said, "is left out, as it is a patch in "+filepath.Join(dir, "Kustomization")) {
+		t.Error(err, said)
+	}
+}
+
+// What gzip has packed is read as if it were not, from files, folders and standard input.
+func TestConvert_ReadsWhatGzipHasPacked(t *testing.T) {
+	packed := pack(t, quiet)
+	dir := t.TempDir()
+	for name, data := range map[string][]byte{"a.yaml.gz": packed, "notes.gz": packed} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -204,11 +248,11 @@ func TestConvert_ReadsWhatGzipHasPacked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, arg := range map[string]string{"a folder": dir, "a file": filepath.Join(dir, "a.yaml.gz"), "standard input": "-"} {
-		if out, said, err := runConvert(packed.String(), arg); err != nil || out != want {
+		if out, said, err := runConvert(string(packed), arg); err != nil || out != want {
 			t.Errorf("%s: %v, said %s:\n%s", name, err, said, out)
 		}
 	}
-	if _, _, err := runConvert(packed.String()[:10]); err == nil {
+	if _, _, err := runConvert(string(packed)[:10]); err == nil {
 		t.Error("a cut file is no error")
 	}
 }
