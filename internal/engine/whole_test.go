@@ -14,6 +14,7 @@ import (
 // fleetOf returns a world with a small node in each of the zones, which runs what put gives
 // it, and nothing else.
 func fleetOf(t *testing.T, zones []string, put func(w *world, zone string, at func(*cluster.Pod))) *world {
+	t.Helper()
 	w := newWorld(t)
 	w.objects.Classes[0].Types = w.objects.Classes[0].Types[:1]
 	w.objects.Pools[0].Disruption = saving()

@@ -101,7 +101,7 @@ func jsonValues(text string) ([]any, error) {
 	for {
 		var value any
 		switch err := decoder.Decode(&value); {
-		case err == io.EOF: //nolint:errorlint // it is that value
+		case err == io.EOF:
 			return all, nil
 		case err != nil:
 			return nil, fmt.Errorf("read JSON: %w", err)

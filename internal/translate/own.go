@@ -59,7 +59,7 @@ func notesOf(all map[string]string) (out []string) {
 // usersTaints returns a copy of the taints without those that the daemon puts on nodes and
 // takes off again; nil if there are none.
 func usersTaints(all []v1.Taint) []v1.Taint {
-	return slices.DeleteFunc(slices.Clone(all), func(t v1.Taint) bool { return ofDaemon(t) })
+	return slices.DeleteFunc(slices.Clone(all), ofDaemon)
 }
 
 // ofDaemon says whether the taint is one by which the daemon, or Karpenter, marks a node: those

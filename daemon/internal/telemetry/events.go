@@ -113,7 +113,7 @@ func staysEvent(why plan.StayReason) disruptionEvent {
 	switch why {
 	case plan.PoolUnready, plan.PoolPaused, plan.DaemonPaused, plan.NodeProtected, plan.PodExpected, plan.PodProtected, plan.PodOfGang, plan.PodBudget, plan.PodBudgets, plan.ReplicasLate, plan.Declined, plan.NoPlace, plan.BudgetUsed, plan.LimitFull, plan.NoReplacement:
 		return disruptionBlocked
-	case plan.NodeStays, plan.NoSaving, plan.SpotForSpot, plan.NoPrice, plan.PolicyForbids, plan.StaticPool:
+	case plan.NodeStays, plan.NoSaving, plan.NotTried, plan.SpotForSpot, plan.NoPrice, plan.PolicyForbids, plan.StaticPool:
 		return unconsolidatable
 	case plan.NotInitialized, plan.IsLeaving, plan.NotQuiet, plan.NotSearched, plan.NextToGo, plan.Replaces, plan.PodSettles, plan.NotDrifted, plan.OutOfTime, plan.CloudAway,
 		plan.TriedLately, plan.MovesHeld:
