@@ -27,20 +27,14 @@ type wholeTries struct {
 // after returns the tries that follow the search: so many at most. Those that were refused
 // before come last, so that all have their turn.
 func (w wholeTries) after(ended *consolidate.Search, most int) wholeTries {
-	all := consolidate.Uncounted(ended)
-	before := map[string]bool{}
+	refused := map[string]bool{}
 	for _, name := range w.refused {
-		before[name] = true
+		refused[name] = true
 	}
-	slices.SortStableFunc(all, func(a, b string) int {
-		switch {
-		case before[a] == before[b]:
-			return 0
-		case before[a]:
-			return 1
-		}
-		return -1
-	})
+	all := consolidate.Uncounted(*ended.Question)
+	all = slices.Concat(
+		pick.Those(all, func(name string) bool { return !refused[name] }),
+		pick.Those(all, func(name string) bool { return refused[name] }))
 	is := wholeTries{queue: all}
 	if len(all) > most {
 		is.queue, is.left = all[:most], slices.Sorted(slices.Values(all[most:]))
@@ -52,14 +46,12 @@ func (w wholeTries) after(ended *consolidate.Search, most int) wholeTries {
 // next tries some of the nodes, and says whether the Step begins nothing else: a node goes,
 // or others have their turn in the next Step.
 func (w *wholeTries) next(m *mover) bool {
-	if len(w.queue) == 0 {
+	tries := min(len(w.queue), suppositions)
+	if tries == 0 {
 		return false
 	}
 	ledger, balances := budget.Open(m.view), balancesOf(m.view)
-	for range suppositions {
-		if len(w.queue) == 0 {
-			return false
-		}
+	for range tries {
 		name := w.queue[0]
 		w.queue = w.queue[1:]
 		c, there := m.view.Snapshot.Claim(name)
@@ -76,6 +68,9 @@ func (w *wholeTries) next(m *mover) bool {
 			return true
 		}
 		w.refused = append(slices.Clip(w.refused), name)
+	}
+	if tries < suppositions {
+		return false // the search may go on
 	}
 	m.wait(m.in.Now.Add(sliceEvery), plan.NextSweep)
 	return true

@@ -23,8 +23,7 @@ import (
 func Pool(p *v1.NodePool) cluster.Pool {
 	t := p.Spec.Template
 	out := cluster.Pool{
-		Generation: p.Generation,
-		Name:       p.Name, UID: string(p.UID), Class: t.Spec.NodeClassRef.Name,
+		Name: p.Name, UID: string(p.UID), Generation: p.Generation, Class: t.Spec.NodeClassRef.Name,
 		Labels: label.FromMap(usersKeys(t.ObjectMeta.Labels)), Taints: Taints(usersTaints(t.Spec.Taints)), StartupTaints: Taints(usersTaints(t.Spec.StartupTaints)),
 		Limits: Limits(p.Spec.Limits), Deleting: p.DeletionTimestamp != nil,
 		Terminate: p.Annotations[v1.AnnotationTerminate] == v1.LabelTrue,

@@ -181,15 +181,22 @@ func TestWorld_MoreThanTheCatalogueSaysIsNotBelieved(t *testing.T) {
 	}
 }
 
-// What a NodeClaim promises may be less than what the catalogue says, because of earlier nodes.
-func TestWorld_PlansCountOnNoMoreDevicesThanTheLastTwoNodesHave(t *testing.T) {
-	const gpu = "nvidia.com/gpu"
+const gpu = "nvidia.com/gpu"
+
+// newMachinesWithGPUs returns machines of types with four GPUs, and what is planned for one.
+func newMachinesWithGPUs(t *testing.T) (*machines, catalog.InstanceType) {
+	t.Helper()
 	m := newMachines(t)
 	for i := range m.facts {
 		m.facts[i].GPUManufacturer, m.facts[i].GPUName, m.facts[i].GPUCount = "nvidia", "t4", 4
 	}
 	m.Sell(m.facts, m.market)
-	listed := m.planned("m5.large")
+	return m, m.planned("m5.large")
+}
+
+// What a NodeClaim promises may be less than what the catalogue says, because of earlier nodes.
+func TestWorld_PlansCountOnNoMoreDevicesThanTheLastTwoNodesHave(t *testing.T) {
+	m, listed := newMachinesWithGPUs(t)
 	if listed.Allocatable.Get(gpu) != 4 {
 		t.Fatalf("the catalogue says %s", listed.Allocatable)
 	}
@@ -211,13 +218,7 @@ func TestWorld_PlansCountOnNoMoreDevicesThanTheLastTwoNodesHave(t *testing.T) {
 // Branch interfaces and EFA are reported only where their plugins run. Nodes that were not made
 // for them say nothing about them.
 func TestWorld_WhatANodeWasNotMadeForIsNotMissing(t *testing.T) {
-	const gpu = "nvidia.com/gpu"
-	m := newMachines(t)
-	for i := range m.facts {
-		m.facts[i].GPUManufacturer, m.facts[i].GPUName, m.facts[i].GPUCount = "nvidia", "t4", 4
-	}
-	m.Sell(m.facts, m.market)
-	listed := m.planned("m5.large")
+	m, listed := newMachinesWithGPUs(t)
 	for i := range 3 {
 		name := fmt.Sprint("n", i)
 		m.now = m.now.Add(time.Hour)

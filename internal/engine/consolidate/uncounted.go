@@ -2,18 +2,18 @@ package consolidate
 
 import "slices"
 
-// Uncounted returns the NodeClaims of the nodes about which the search says nothing, as it
+// Uncounted returns the NodeClaims of the nodes about which a search says nothing, as it
 // counts the rules of their pods about other pods only in part: pods stay in their zone, or on
 // their node. Without such rules each pod of these nodes would find room on another node. Those
 // nodes come first that waste the most for what moving their pods costs.
-func Uncounted(ended *Search) (claims []string) {
-	s := Begin(*ended.Question) // the fleet as it is, whatever the search has changed
+func Uncounted(q Question) (claims []string) {
+	s := Begin(q)
 	ruled := func(p part) bool { return s.classes[p.class].ruled }
 	roomBeside := func(p part, i int) (found bool) {
 		c := &s.classes[p.class]
 		s.index.each(&c.need, 0, func(j int) bool {
 			n := &s.nodes[j]
-			found = j != i && n.Node != nil && !n.gone && c.need.fits(&n.free) && s.suits(p.class, n)
+			found = j != i && c.need.fits(&n.free) && s.suits(p.class, n)
 			return !found
 		})
 		return found && len(c.group.Shape.Unsupported) == 0
@@ -21,7 +21,7 @@ func Uncounted(ended *Search) (claims []string) {
 	var list []int
 	for i := range s.nodes {
 		n := &s.nodes[i]
-		if n.Node == nil || !n.May || n.gone || n.price == 0 || !slices.ContainsFunc(n.own, ruled) {
+		if !n.May || n.price == 0 || !slices.ContainsFunc(n.own, ruled) {
 			continue
 		}
 		if !slices.ContainsFunc(n.own, func(p part) bool { return !roomBeside(p, i) }) {

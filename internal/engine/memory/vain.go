@@ -116,8 +116,8 @@ func (list Vains) WaitsFor(pool, kind, instanceType string, now time.Time) (v Va
 	return Vain{}, false
 }
 
-// stillVain returns what still counts: nothing of before a change of the NodePool or its class. A time later than now, which occurs if the clock went
-// back, becomes now.
+// stillVain returns what still counts: nothing of before a change of the NodePool or its
+// class. A time later than now, which occurs if the clock went back, becomes now.
 func stillVain(list Vains, s cluster.Snapshot, now time.Time) Vains {
 	out := pick.Those(list, func(v Vain) bool { return now.Before(v.Until().Add(forgetVainFor)) && v.Made == MadeFrom(s, v.Pool) })
 	for i := range out {

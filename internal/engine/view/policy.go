@@ -88,8 +88,7 @@ type Searches struct {
 	// SweepTrials is how many trials a search makes at most; see package consolidate.
 	SweepTrials int
 	// WholeTries is how many nodes whose pods have rules about other pods are tried after a
-	// search that
-	// found none, each by a plan for it alone.
+	// search, each by a plan for it alone.
 	WholeTries int
 }
 
