@@ -369,3 +369,17 @@ func TestStep_RulesBetweenPodsOverAnOpenLabelUseTheValuesThatPodsAskFor(t *testi
 		}
 	}
 }
+
+// A label value begins with a letter or a digit, so no node can have the label tier=-1.
+func TestStep_NoNodeHasALabelBelowZero(t *testing.T) {
+	w := newWorld(t).leaving(require(t, "tier", label.NotIn, "0")).pods("below", 1, 200, asks(require(t, "tier", label.Lt, "0")))
+	w.pods("least", 1, 200, asks(require(t, "tier", label.Lt, "1")))
+	out := w.step()
+	for _, pod := range []string{"below-00", "least-00"} {
+		if l, found, why := nodeFor(out, pod); found {
+			t.Errorf("%s gets a node with %v", pod, l.Labels)
+		} else {
+			t.Log(why)
+		}
+	}
+}

@@ -85,6 +85,9 @@ func bounded(key string, op Operator, n int64) Requirement {
 		}
 		r.upper = n - 1
 	}
+	if r.upper < 0 {
+		return Requirement{key: key} // no label value begins with a sign
+	}
 	return r
 }
 
