@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/moves"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
 )
 
@@ -13,14 +14,14 @@ import (
 // decisions without packing again, and then goes on; the other fields count what
 // earlier Steps did. A cursor is a value and is never changed.
 type cursor struct {
-	in       Input           // of the Step that began the plan
-	suppose  supposition     // nodes that the plan takes away; see move.go
-	try      int             // see Trace.Tries
-	excluded map[string]bool // gangs that are not tried any more
-	first    *finished       // the plan before the sparing one; nil while there is none
-	units    int             // of work, in earlier tries
-	answers  []pack.Answer   // of this try
-	sent     int             // launches that earlier Steps returned
+	in       Input             // of the Step that began the plan
+	suppose  moves.Supposition // nodes that the plan takes away
+	try      int               // see Trace.Tries
+	excluded map[string]bool   // gangs that are not tried any more
+	first    *finished         // the plan before the sparing one; nil while there is none
+	units    int               // of work, in earlier tries
+	answers  []pack.Answer     // of this try
+	sent     int               // launches that earlier Steps returned
 	// dropped is the number of plans in a row that were given up, because the
 	// snapshot had changed, before they launched anything.
 	dropped int

@@ -7,10 +7,12 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/assign"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/certify"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/derived"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/disrupt"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/explain"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/journal"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/moves"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/open"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/static"
@@ -82,10 +84,10 @@ type Output struct {
 type Memory struct {
 	memory.Memory
 
-	derived derived
+	derived derived.Facts
+	moves   moves.State
 	// cursor is the unfinished plan; nil if there is none.
 	cursor *cursor
-	sweep  sweep
 	// keptStatic says that the last Step only launched nodes of static pools.
 	keptStatic bool
 }
@@ -122,7 +124,7 @@ func (m Memory) WithShortages(s Shortages) Memory {
 // its pods, or if limits left pods without a place to which another plan could give
 // room.
 //
-// A Step that has nothing to launch also looks for nodes that are to go; see withMoves.
+// A Step that has nothing to launch also looks for nodes that are to go; see package moves.
 func Step(in Input) Output {
 	in.Policy = in.Policy.WithDefaults()
 	kept := keepStatic(in)
@@ -144,7 +146,7 @@ func planned(c cursor, units int) Output {
 		assign.KeepMoves(a)
 		a.KeepPromises()
 		// 3. Offer: what can be bought, and whether the limits leave enough of it.
-		market := offer.Open(t.View, t.known.fleet, &t.known.places, a.Memory, a.Journal, a.Demand.Classes)
+		market := offer.Open(t.View, t.known.Fleet, &t.known.Places, a.Memory, a.Journal, a.Demand.Classes)
 		tight := market.Scarce(a.Demand.Classes)
 		// 4. Assign and launch: demand goes to any room, and the rest to new nodes. A
 		// plan that rearranges pods has an Assigner and a market of its own. The
@@ -162,7 +164,7 @@ func planned(c cursor, units int) Output {
 		a.Promise()
 		a.Memory.Plan(l.Launches) // what the new NodeClaims are for
 		// 5. Explain: the rest is refused, with the reasons why it has no place.
-		explain.Unplaced(t.View, a.Memory, &t.known.refusals, a.Demand, l.Market, a.Room.Slots, l.Unmet)
+		explain.Unplaced(t.View, a.Memory, &t.known.Refusals, a.Demand, l.Market, a.Room.Slots, l.Unmet)
 		// 6. Certify: a lower bound on the cost of the launches.
 		proofs := certify.Launches(t.View, a.Journal, a.Room, a.Demand.Classes, l)
 		// 7. Open: nodes that are up open for their pods.
@@ -191,5 +193,5 @@ func planned(c cursor, units int) Output {
 // and decides nothing.
 func Audit(in Input) plan.Audit {
 	v := view.Of(in.Snapshot, in.Policy.WithDefaults(), in.Now)
-	return certify.Audit(v, in.Memory.Next(in.Snapshot, in.Now), in.Memory.derived.fleet)
+	return certify.Audit(v, in.Memory.Next(in.Snapshot, in.Now), in.Memory.derived.Fleet)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
@@ -44,7 +45,7 @@ func (w *world) disrupts(within time.Duration) (after time.Duration) {
 func (w *world) resting() {
 	w.t.Helper()
 	for _, s := range w.standings() {
-		if s.Stay.Reason == plan.NotSearched && s.Stay.Until.After(w.now) && strings.Contains(s.Explain(), "the next search of the fleet waits, until 2026-01-01T") {
+		if s.Stay.Reason == plan.NotSearched && s.Stay.Until.After(w.now) && strings.Contains(s.Explain(), "moves have begun a short time ago, and the next search of the fleet waits, until 2026-01-01T") {
 			return
 		}
 	}
@@ -91,5 +92,47 @@ func TestStep_AFleetThatWasImprovedIsSearchedAgain20MinutesLaterUnlessManyPodsHa
 				t.Errorf("the next node goes after %s, want %s to %s", after, c.least, c.most)
 			}
 		})
+	}
+}
+
+// While the fleet waits for calm or for the next search, each node that waits with it says
+// until when. Only while a search goes on, which takes milliseconds, is
+// there no time.
+func TestStandings_ANodeThatWaitsForTheFleetSaysUntilWhen(t *testing.T) {
+	w := newWorld(t).saving().pods("filler", 60, 50)
+	for i := range 3 {
+		w.pods(fmt.Sprintf("small%d", i), 1, 1000).pods(fmt.Sprintf("batch%d", i), 1, 2800)
+	}
+	w.running()
+	w.now = w.now.Add(time.Hour)
+	w.disrupts(40 * time.Minute)
+	w.finish("batch0-00", "batch1-00")
+	said := map[string]bool{}
+	for end := w.now.Add(3 * time.Minute); w.now.Before(end); {
+		out := w.step()
+		next := end
+		for _, wait := range of[plan.Wait](out) {
+			next = wait.Until
+		}
+		snap, err := cluster.New(w.objects)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range engine.Standings(engine.Input{Snapshot: snap, Memory: w.memory, Policy: w.policy, Now: w.now}).Nodes {
+			switch {
+			case s.Stay.Reason != plan.NotSearched && s.Stay.Reason != plan.NextToGo:
+			case s.Stay.Until.After(w.now):
+				said[s.Stay.Detail] = true
+			case s.Stay.Reason == plan.NotSearched && next.After(w.now.Add(10*time.Millisecond)):
+				t.Fatalf("%s: %s, and the next Step is %s later", s.Node, s.Explain(), next.Sub(w.now))
+			}
+		}
+		w.obey(out)
+		w.now = w.now.Add(100 * time.Millisecond)
+	}
+	for _, want := range []string{"pods have come or gone, or nodes were launched, a short time ago", "the last search was a short time ago", "the nodes that the last search chose go first"} {
+		if !said[want] {
+			t.Errorf("no node waits because %s; said: %v", want, said)
+		}
 	}
 }

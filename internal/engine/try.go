@@ -6,6 +6,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/assign"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/derived"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/journal"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/launch"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
@@ -21,7 +22,7 @@ import (
 type try struct {
 	view.View
 	of     cursor
-	known  derived
+	known  derived.Facts
 	solver *pack.Solver
 }
 
@@ -29,10 +30,10 @@ type try struct {
 // are the work that the Step has left.
 func (c cursor) begin(units int) *try {
 	v := c.in.view()
-	v.Emptying, v.Places = goesNext(v, &c.in.Memory.sweep.target), c.in.Memory.sweep.target.places
-	if len(c.suppose.going) > 0 {
-		v = v.Suppose(c.suppose.going)
-		v.Replaces, v.Emptying = c.suppose.replaces, c.suppose.emptying
+	v.Emptying, v.Places = c.in.Memory.moves.Emptying(v), c.in.Memory.moves.Places()
+	if len(c.suppose.Going) > 0 {
+		v = v.Suppose(c.suppose.Going)
+		v.Replaces, v.Emptying = c.suppose.Replaces, c.suppose.Emptying
 	}
 	return &try{View: v, of: c, known: c.in.Memory.derived, solver: pack.NewSolver(c.answers, units, c.units)}
 }
@@ -52,7 +53,7 @@ func (t *try) gather() *assign.Assigner {
 	memory := t.of.in.Memory.Next(t.Snapshot, t.Now)
 	d := demand.Gather(t.View, &memory, j, t.of.excluded)
 	d.GatherRules()
-	r := room.Gather(t.View, d, j, &t.known.room)
+	r := room.Gather(t.View, d, j, &t.known.Room)
 	r.NoteVain(&memory)
 	return &assign.Assigner{View: t.View, Journal: j, Memory: &memory, Demand: d, Room: r, Solver: t.solver, Least: t.keepsFrom()}
 }
@@ -81,7 +82,7 @@ func (t *try) place(a *assign.Assigner, m *offer.Market, tight bool) (*assign.As
 		a.FillAll(math.MinInt32)
 		if !tight || !m.Scarce(a.Demand.Classes) { // with scarce room, priorities choose who gets it, not the packer
 			if anew := a.Rearranged(t.gather, m); anew != a {
-				a, m = anew, offer.Open(t.View, m.Fleet, &t.known.places, anew.Memory, anew.Journal, anew.Demand.Classes)
+				a, m = anew, offer.Open(t.View, m.Fleet, &t.known.Places, anew.Memory, anew.Journal, anew.Demand.Classes)
 			}
 		}
 	}
@@ -204,4 +205,9 @@ func (t *try) output(a *assign.Assigner, l *launch.Launcher, proofs []plan.Certi
 		Plan:   plan.Plan{Actions: actions, Outcomes: a.Outcomes, Proofs: proofs, Cost: l.Cost, Extra: l.Extra, Unnominated: t.Policy.CannotNominate, LeftOut: a.Memory.LeftOutFrom(t.Now)},
 		Memory: Memory{Memory: *a.Memory, derived: t.derived(l)}, Trace: a.Trace,
 	}
+}
+
+// derived is what the try leaves for those after it.
+func (t *try) derived(l *launch.Launcher) derived.Facts {
+	return derived.Facts{Fleet: l.Market.Fleet, Moves: t.known.Moves, Places: t.known.Places.Kept(), Room: t.known.Room.Kept(), Refusals: t.known.Refusals.Kept()}
 }

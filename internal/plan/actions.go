@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
@@ -126,6 +127,21 @@ type Delete struct {
 type Wait struct {
 	Until time.Time
 	Why   WaitReason
+}
+
+// WaitUntil returns the actions with a Wait until the time, unless they ask for an earlier
+// Step.
+func WaitUntil(actions []Action, at time.Time, why WaitReason) []Action {
+	for i, a := range actions {
+		if w, is := a.(Wait); is {
+			if at.Before(w.Until) {
+				actions = slices.Clone(actions)
+				actions[i] = Wait{Until: at, Why: why}
+			}
+			return actions
+		}
+	}
+	return append(slices.Clip(actions), Wait{Until: at, Why: why})
 }
 
 func (Launch) isAction()   {}

@@ -76,8 +76,8 @@ func TestGuide_HasARowForEveryReason(t *testing.T) {
 func TestStay_EveryReasonHasASentenceAndARemedy(t *testing.T) {
 	for _, value := range constants(t, "StayReason") {
 		stay := plan.Stay{Reason: plan.StayReason(value), Detail: "d"}
-		if stay.Explain() == value || stay.Reason.Remedy() == "" {
-			t.Errorf("%s: %q, %q", value, stay.Explain(), stay.Reason.Remedy())
+		if stay.Explain() == value || stay.Remedy() == "" {
+			t.Errorf("%s: %q, %q", value, stay.Explain(), stay.Remedy())
 		}
 	}
 }
@@ -90,5 +90,14 @@ func TestPoolStanding_EveryReasonHasASentence(t *testing.T) {
 		if p := (plan.PoolStanding{Pool: "p", Reason: why, Detail: "d"}); p.Explain() == string(why) || strings.Contains(p.Explain(), "%!") {
 			t.Errorf("%s: %q", why, p.Explain())
 		}
+	}
+}
+
+// The guide says to look at the image of a pool whose nodes do not come up, and the remedy
+// says the same: neither pause ends while its cause lasts.
+func TestStay_TheRemedyOfMovesThatAreHeldNamesWhatHoldsThem(t *testing.T) {
+	late, undone := plan.Stay{Reason: plan.MovesHeld, Detail: "n"}.Remedy(), plan.Stay{Reason: plan.MovesHeld}.Remedy()
+	if !strings.Contains(late, "replicas") || !strings.Contains(undone, "image, user data and capacity") {
+		t.Errorf("%q; %q", late, undone)
 	}
 }

@@ -2,10 +2,15 @@ package plan
 
 // Remedy says in one sentence what makes the node go, or that it goes without anybody
 // doing anything. The guide to disruption has the same, at greater length.
-func (r StayReason) Remedy() string {
-	switch r {
-	case NotInitialized, IsLeaving, Replaces, NextToGo, NotSearched, NotQuiet, PodSettles, TriedLately, MovesHeld, NotTried, CloudAway:
+func (s Stay) Remedy() string {
+	switch s.Reason {
+	case NotInitialized, IsLeaving, Replaces, NextToGo, NotSearched, NotQuiet, PodSettles, TriedLately, NotTried, CloudAway:
 		return "wait: that changes by itself"
+	case MovesHeld:
+		if s.Detail != "" {
+			return "see why the replicas do not get ready, or scale their controller down"
+		}
+		return "if new nodes of the NodePool do not come up, look at its image, user data and capacity; else wait: the pause ends by itself"
 	case PoolUnready:
 		return "look at the conditions of the NodePool"
 	case PoolPaused:

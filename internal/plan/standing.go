@@ -110,7 +110,7 @@ func (p *PodStanding) Explain() string {
 	case p.Node.Claim == "":
 		return "the node is of no NodePool, so it never goes"
 	case p.Hold.Reason != "":
-		out = append(out, fmt.Sprintf("the pod keeps the node: %s; %s", p.Hold.Explain(), p.Hold.Reason.Remedy()))
+		out = append(out, fmt.Sprintf("the pod keeps the node: %s; %s", p.Hold.Explain(), p.Hold.Remedy()))
 	case p.Pinned:
 		out = append(out, "the pod does not keep the node: it belongs to the node")
 	default:

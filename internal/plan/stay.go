@@ -112,7 +112,7 @@ func (s Stay) explain() string {
 	case Replaces:
 		return fmt.Sprintf("the node replaces others in move %s, which have not gone yet", s.Detail)
 	case NextToGo:
-		return "the node is to go as soon as its turn comes"
+		return "the node is to go as soon as its turn comes" + s.in(": %s")
 	case NotSearched:
 		return s.notSearched()
 	case NotTried:
@@ -171,5 +171,5 @@ func (s Stay) notSearched() string {
 	if s.Until.IsZero() {
 		return "the fleet has changed and has not been searched for savings since"
 	}
-	return "moves have begun a short time ago, and the next search of the fleet waits"
+	return s.Detail + ", and the next search of the fleet waits"
 }

@@ -102,7 +102,7 @@ func stays(s *plan.Standing) (kind string, reason disruptionEvent, text string) 
 	if !s.Overdue.IsZero() && (reason != "" || s.Stay.Reason == plan.TriedLately) {
 		return corev1.EventTypeWarning, expiredNodeStays, fmt.Sprintf("expireAfter of the node ended at %s. %s; %s. "+
 			"Nodes that are launched with terminationGracePeriod of their NodePool go then even if their pods must not be disrupted. To drain this node now, delete its NodeClaim.",
-			s.Overdue.UTC().Format(time.RFC3339), text, s.Stay.Reason.Remedy())
+			s.Overdue.UTC().Format(time.RFC3339), text, s.Stay.Remedy())
 	}
 	return corev1.EventTypeNormal, reason, text
 }

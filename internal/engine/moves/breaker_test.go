@@ -1,15 +1,14 @@
-package engine
+package moves
 
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
@@ -77,47 +76,7 @@ func undoneAfter(evicted, back, added int64, saves bool, after time.Duration) []
 	m := memory.Memory{Evicting: []memory.Evicting{{Claim: "n", Pool: "a", Saves: saves, At: start, Pods: []memory.EvictingPods{{
 		Slot: cluster.Slot{Kind: g.Kind, Count: evicted}, Of: int64(len(o.Pods)) - (added - declared),
 	}}}}}
-	out := Output{Plan: plan.Plan{Actions: []plan.Action{plan.Launch{Planned: []cluster.Slot{{Kind: g.Kind, Count: back}}}}}}
-	out.Memory.Memory = m.Next(s, start)
-	return undone(s, out, start.Add(after))
-}
-
-func TestStandings_MovesThatAreHeldSayUntilWhen(t *testing.T) {
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	until := now.Add(time.Minute)
-	s, err := cluster.New(cluster.Objects{
-		Classes: []cluster.Class{{Name: "c", Ready: true, Types: []catalog.InstanceType{{
-			Name: "t", Offerings: []catalog.Offering{{Zone: "a", CapacityType: "on-demand", Price: 1, Available: true}},
-		}}}},
-		Pools:  []cluster.Pool{{Name: "p", Class: "c", Ready: true, Disruption: cluster.Disruption{Policy: cluster.WhenEmptyOrUnderutilized}}},
-		Claims: []cluster.Claim{{Name: "n", UID: "n", Pool: "p", Class: "c", InstanceType: "t", Zone: "a", CapacityType: "on-demand", Node: "n", Launched: true, Registered: true, Initialized: true}},
-		Nodes:  []cluster.Node{{Name: "n", UID: "n", Claim: "n", Ready: true}},
-		Pods:   []cluster.Pod{{Namespace: "default", Name: "x", UID: "x", Node: "n"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	in := Input{Snapshot: s, Now: now}
-	in.Memory.sweep.breakers = breakers{"p": {now, time.Minute}}
-	for _, target := range [][]string{nil, {"n"}} {
-		in.Memory.sweep.target.names = target
-		out := Standings(in)
-		if n := out.Nodes[0].Stay; n.Reason != plan.MovesHeld || !n.Until.Equal(until) {
-			t.Errorf("%+v", n)
-		}
-		if p := out.Pools[0]; p.Reason != plan.PoolHeld || !p.Until.Equal(until) || !strings.Contains(p.Explain(), "until 2026-01-01T00:01:00Z") {
-			t.Errorf("%+v: %s", p, p.Explain())
-		}
-		if len(out.Target.Claims) != len(target) || len(target) > 0 && out.Target.Frees == 0 {
-			t.Errorf("target %+v", out.Target)
-		}
-	}
-	in.Now = until
-	if n := Standings(in).Nodes[0].Stay; n.Reason != plan.NextToGo {
-		t.Errorf("after the pause: %+v", n)
-	}
-	in.Memory.sweep.target.names = nil
-	if p := Standings(in).Pools[0]; p.Reason != plan.PoolSearching {
-		t.Errorf("after the pause: %+v", p)
-	}
+	out := Draft{Plan: plan.Plan{Actions: []plan.Action{plan.Launch{Planned: []cluster.Slot{{Kind: g.Kind, Count: back}}}}}}
+	out.Memory = m.Next(s, start)
+	return undone(view.Of(s, view.DefaultPolicy(), start.Add(after)), &out)
 }

@@ -1,4 +1,4 @@
-package engine
+package moves
 
 import (
 	"fmt"
@@ -57,7 +57,7 @@ func TestAim_ALargeTargetHasAPhaseForEachRatio(t *testing.T) {
 func preferencesOf(t *testing.T, s cluster.Snapshot, x target) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	for _, a := range x.preferences(view.Of(s, Policy{}, time.Unix(1, 0))) {
+	for _, a := range x.preferences(view.Of(s, view.Policy{}, time.Unix(1, 0))) {
 		r, is := a.(plan.Release)
 		if !is {
 			t.Fatalf("%+v", a)
@@ -121,7 +121,7 @@ func TestSweep_ASearchWaitsLongerAfterTargetsThatCameToNothing(t *testing.T) {
 		}
 		return s
 	}
-	s := sweep{of: fleet(200)}
+	s := State{of: fleet(200)}
 	for vain, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 32 * time.Second, 32 * time.Second} {
 		if s.vain = vain; s.pause(fleet(201)) != want {
 			t.Errorf("after %d: %s, want %s", vain, s.pause(fleet(201)), want)

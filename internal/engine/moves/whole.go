@@ -1,15 +1,11 @@
-package engine
+package moves
 
 import (
 	"slices"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/budget"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/consolidate"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // The search of the fleet counts rules between pods only in part: it lets pods that look at
@@ -50,21 +46,19 @@ func (w *wholeTries) next(m *mover) bool {
 	if tries == 0 {
 		return false
 	}
-	ledger, balances := budget.Open(m.view), balancesOf(m.view)
 	for range tries {
 		name := w.queue[0]
 		w.queue = w.queue[1:]
 		c, there := m.view.Snapshot.Claim(name)
-		if !there || !m.may(&c) || m.judge.Turn(&c, plan.Underutilized).Reason != "" {
+		if !there || !m.may(&c) || m.gates.keeps(m.gates.saving(&c), toBegin).Reason != "" {
 			continue
 		}
-		cost, known := m.view.CostOf(c)
-		if _, allowed := ledger.Allows(c.Pool, plan.Underutilized); !allowed || !known || cost <= leastSaving(m.view, &m.out.Memory.sweep, balances, &c) {
+		if cost, _ := m.view.CostOf(c); cost <= m.gates.least(&c) {
 			continue
 		}
-		x := supposition{going: map[string]plan.DeleteReason{name: plan.Underutilized}, emptying: map[string]bool{c.Node: true}}
+		x := Supposition{Going: map[string]plan.DeleteReason{name: plan.Underutilized}, Emptying: map[string]bool{c.Node: true}}
 		if m.remove(x) {
-			m.out.Memory.sweep.begins(m.in.Now) // the others have their turn once its pods have landed
+			m.state.begins(m.view.Now) // the others have their turn once its pods have landed
 			return true
 		}
 		w.refused = append(slices.Clip(w.refused), name)
@@ -72,17 +66,6 @@ func (w *wholeTries) next(m *mover) bool {
 	if tries < suppositions {
 		return false // the search may go on
 	}
-	m.wait(m.in.Now.Add(sliceEvery), plan.NextSweep)
+	m.wait(m.view.Now.Add(sliceEvery), plan.NextSweep)
 	return true
-}
-
-// leastSaving is what must be saved an hour for the node of the NodeClaim to go, if its pods
-// go to nodes that run.
-func leastSaving(v view.View, s *sweep, balances map[string]*balance, c *cluster.Claim) quantity.Money {
-	state, up := v.Snapshot.State(c.Node)
-	if !up {
-		return v.Policy.LeastSaving
-	}
-	moving := consolidate.MoveCost(max(v.Policy.PodMove, s.moving), state.EvictionCost()+youngOn(state, s.pace.young(v.Now)))
-	return max(v.Policy.LeastSaving, balances[c.Pool].least(state)).Add(moving)
 }

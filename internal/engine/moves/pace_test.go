@@ -1,4 +1,4 @@
-package engine
+package moves
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 )
 
 // paced is a fleet whose pods come and go, and the pace of its searches.
@@ -182,11 +183,11 @@ func TestPace_OnlyWhereNoNodesAreClosedNewNodesHaveToSaveMoreAfterAScaleDown(t *
 		if err != nil {
 			t.Fatal(err)
 		}
-		in := Input{Snapshot: snap, Policy: DefaultPolicy(), Now: p.now}
-		in.Policy.CannotBind = !bound
-		m := &mover{in: in, view: in.view()}
-		m.out.Memory.sweep.pace = p.pace
-		if share, want := terms(m).Share, map[bool]int64{false: drainedShare, true: in.Policy.MoveShare}[bound]; share != want {
+		policy := view.DefaultPolicy()
+		policy.CannotBind = !bound
+		m := &mover{view: view.Of(snap, policy, p.now)}
+		m.state.pace = p.pace
+		if share, want := terms(m).Share, map[bool]int64{false: drainedShare, true: policy.MoveShare}[bound]; share != want {
 			t.Errorf("where the daemon may bind pods: %v: new nodes have to save %d thousandths, want %d", bound, share, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package engine
+package moves
 
 import (
 	"fmt"
@@ -86,8 +86,8 @@ func list[R ~string](counts map[R]int) string {
 // allowances returns what the budgets of the pool allow.
 func (s *standings) allowances(p *cluster.Pool) (out []plan.Allowance) {
 	for _, why := range []plan.DeleteReason{plan.Drifted, plan.Empty, plan.Expired, plan.Underutilized} {
-		a := plan.Allowance{Reason: why, Used: s.ledger.Used(p.Name)}
-		a.Most, a.Bounded = s.ledger.Most(p.Name, why)
+		a := plan.Allowance{Reason: why, Used: s.gates.ledger.Used(p.Name)}
+		a.Most, a.Bounded = s.gates.ledger.Most(p.Name, why)
 		out = append(out, a)
 	}
 	return out
@@ -126,7 +126,7 @@ func (s *standings) begun() []plan.MoveStanding {
 
 // target returns what is left of the target of the last search.
 func (s *standings) target() (out plan.Target) {
-	for _, name := range s.memory.sweep.target.names {
+	for _, name := range s.gates.state.target.names {
 		c, there := s.Snapshot.Claim(name)
 		if !there || c.Leaving() || s.IsGoing(name) {
 			continue

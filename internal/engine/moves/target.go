@@ -1,4 +1,4 @@
-package engine
+package moves
 
 import (
 	"cmp"
@@ -83,10 +83,10 @@ func (t *target) nodes(s cluster.Snapshot) map[string]bool {
 	return out
 }
 
-// goesNext names the nodes that are to go next: those of the target, and surplus nodes of
+// Emptying names the nodes that are to go next: those of the target, and surplus nodes of
 // static pools.
-func goesNext(v view.View, t *target) map[string]bool {
-	out := t.nodes(v.Snapshot)
+func (s *State) Emptying(v view.View) map[string]bool {
+	out := s.target.nodes(v.Snapshot)
 	for _, c := range static.Surplus(v) {
 		if out == nil {
 			out = map[string]bool{}
@@ -95,6 +95,9 @@ func goesNext(v view.View, t *target) map[string]bool {
 	}
 	return out
 }
+
+// Places says where pods of nodes of the target are to run; see View.Places.
+func (s *State) Places() map[string][]view.Place { return s.target.places }
 
 // preferences returns the changes that keep pods away by preferences: from the nodes of
 // the target, and from nodes that fill later. A node of the target has both preferences

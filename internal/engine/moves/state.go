@@ -1,17 +1,21 @@
-package engine
+package moves
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/consolidate"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// sweep is what is remembered of the last search of the fleet.
-type sweep struct {
+// State is what is remembered of moves and of the last search of the fleet. Losing it delays
+// moves. A State is a value and is never changed.
+type State struct {
 	of       cluster.Snapshot
 	at       time.Time
 	again    time.Time // when a node may go that may not go now; zero for never
@@ -33,7 +37,7 @@ type sweep struct {
 // marked returns the target as far as its nodes are marked. After one that came to nothing,
 // the next is not marked before a node of it goes: the search may find the same again and
 // again, as it does not know PodDisruptionBudgets.
-func (s *sweep) marked() *target {
+func (s *State) marked() *target {
 	if s.vain > 0 {
 		return &target{}
 	}
@@ -41,16 +45,76 @@ func (s *sweep) marked() *target {
 }
 
 // begins notes that moves of the target begin.
-func (s *sweep) begins(now time.Time) {
+func (s *State) begins(now time.Time) {
 	if s.vain = 0; !s.target.begun {
 		s.target.begun = true
 		s.pace.begins(now)
 	}
 }
 
+// delay is for how long the fleet is not searched.
+type delay struct {
+	until time.Time
+	why   plan.WaitReason
+	says  string
+}
+
+// delay returns for how long the fleet is not searched, and whether it has to wait.
+func (s *State) delay(v view.View) (d delay, waits bool) {
+	if until, held := s.pace.held(v.Now); held && len(s.target.names) == 0 {
+		s.calm.uneasy = time.Time{} // nobody waits for calm
+		return delay{until, plan.NextSweep, "moves have begun a short time ago"}, true
+	}
+	if next := s.at.Add(s.pause(v.Snapshot)); v.Now.Before(next) {
+		return delay{next, plan.NextSweep, "the last search was a short time ago"}, true
+	}
+	until, calm := s.calm.is(podsOn(v.Snapshot), v.Now)
+	return delay{until, plan.QuietLongEnough, "pods have come or gone, or nodes were launched, a short time ago"}, !calm
+}
+
+// expected returns for how long the fleet is not searched as things stand; zero where a
+// search goes on or comes next.
+func (s *State) expected(v view.View) delay {
+	later := *s
+	switch end := s.at.Add(targetLasts); {
+	case s.search != nil:
+	case len(s.target.names) > 0 && v.Now.Before(end):
+		return delay{until: end, says: "the nodes that the last search chose go first"}
+	case len(s.whole.queue) == 0:
+		later.pace.sees(v.Snapshot, v.Now)
+		if d, waits := later.delay(v); waits {
+			return d
+		}
+	}
+	return delay{}
+}
+
+// underWay says whether pods are being evicted, or evicted pods may not have found their
+// places yet, and until when nothing begins to go for that at most. Until they have, the room
+// that is seen is not what is left. A drain that takes long does not count.
+func (s *State) underWay(v view.View, landing bool) (until time.Time, yes bool) {
+	if landing || slices.ContainsFunc(v.Claims, func(c *cluster.Claim) bool {
+		n, up := v.Snapshot.Node(c.Node)
+		return up && (c.Disrupting != nil || n.Disrupted) && (!c.Leaving() || v.RunsPods(*c))
+	}) {
+		s.busy = v.Now
+	}
+	if s.busy.IsZero() || !v.Now.Before(s.busy.Add(landsWithin)) {
+		s.held = time.Time{}
+		return time.Time{}, false
+	}
+	if s.held.IsZero() {
+		s.held = v.Now
+	}
+	if !v.Now.Before(s.held.Add(heldFor)) {
+		return time.Time{}, false
+	}
+	return pick.Earliest(s.busy.Add(landsWithin), s.held.Add(heldFor)), true
+}
+
 // pause returns the least time between this search and the next: longer after each one whose
 // target came to nothing, as the next may find the same, unless the fleet has changed.
-func (s *sweep) pause(now cluster.Snapshot) time.Duration {
+func (s *State) pause(now cluster.Snapshot) time.Duration {
 	if s.changed(now) {
 		return sweepEvery
 	}
@@ -58,7 +122,7 @@ func (s *sweep) pause(now cluster.Snapshot) time.Duration {
 }
 
 // changed says whether many pods have come or gone since the search began.
-func (s *sweep) changed(now cluster.Snapshot) bool {
+func (s *State) changed(now cluster.Snapshot) bool {
 	was, is := podsOn(s.of), podsOn(now)
 	return max(was, is)-min(was, is) > was/changedPart
 }

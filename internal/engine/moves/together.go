@@ -1,4 +1,4 @@
-package engine
+package moves
 
 import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"

@@ -1,4 +1,4 @@
-package engine
+package moves
 
 import (
 	"maps"
@@ -19,7 +19,7 @@ import (
 // with new nodes for its pods. What else would save money, as sets of nodes, the search
 // finds that follows.
 
-// seen is the fleet with which the last search began; see sweep.of.
+// seen is the fleet with which the last search began; see State.of.
 type seen struct {
 	image *consolidate.Image // nil where there is none, or there was a look since then
 	eager bool               // see pace
@@ -45,7 +45,7 @@ func (s *seen) keep(search *consolidate.Search) {
 // doubtful names the nodes about which not only their objects decide: this plan puts pods
 // there, or they are to go. They are sorted.
 func doubtful(m *mover) (names []string) {
-	names = slices.Collect(maps.Keys(m.out.placed))
+	names = slices.Collect(maps.Keys(m.out.Placed))
 	for claim := range m.view.Going {
 		c, _ := m.view.Snapshot.Claim(claim)
 		names = append(names, c.Node)
@@ -57,31 +57,32 @@ func doubtful(m *mover) (names []string) {
 // look decides about the nodes that the changes since the last search concern, once it is
 // calm. It says whether the Step goes no further: it has looked, or waits until it may.
 func look(m *mover) bool {
-	s := &m.out.Memory.sweep
+	s := &m.state
 	if s.seen.image == nil {
 		return false
 	}
-	names := slices.Concat(m.in.Snapshot.NodesChanged(s.of), s.seen.doubt, doubtful(m))
+	names := slices.Concat(m.view.Snapshot.NodesChanged(s.of), s.seen.doubt, doubtful(m))
 	slices.Sort(names)
 	names = slices.Compact(names)
-	few := len(names) > 0 && len(names) <= m.in.Snapshot.NodeCount()/lookedPart
-	if !few || s.of.Supply() != m.in.Snapshot.Supply() || !s.seen.image.Of(terms(m)) || s.seen.eager != s.pace.eager(m.in.Now) {
+	few := len(names) > 0 && len(names) <= m.view.Snapshot.NodeCount()/lookedPart
+	if !few || s.of.Supply() != m.view.Snapshot.Supply() || !s.seen.image.Of(terms(m)) || s.seen.eager != s.pace.eager(m.view.Now) {
 		s.seen = seen{}
 		return false
 	}
 	since := s.calm.uneasy
-	if !m.calm() {
+	if until, calm := s.calm.is(podsOn(m.view.Snapshot), m.view.Now); !calm {
+		m.wait(until, plan.QuietLongEnough)
 		return true
 	}
 	image := s.seen.image
 	s.seen = seen{}
 	if found, places := lookAt(m, image, names); found != "" {
-		s.target, s.at = aim(m.in.Snapshot, []string{found}, false, places), m.in.Now
+		s.target, s.at = aim(m.view.Snapshot, []string{found}, false, places), m.view.Now
 		return true
 	}
 	// The search comes next, also where pods go on coming and going, unless the fleet rests.
 	s.calm.uneasy = since
-	m.wait(m.in.Now.Add(sliceEvery), plan.NextSweep)
+	m.wait(m.view.Now.Add(sliceEvery), plan.NextSweep)
 	return true
 }
 
@@ -92,7 +93,7 @@ func lookAt(m *mover, image *consolidate.Image, names []string) (claim string, p
 	var put []consolidate.Node
 	var gone []string
 	for _, name := range names {
-		state, there := m.in.Snapshot.State(name)
+		state, there := m.view.Snapshot.State(name)
 		var x consolidate.Node
 		if there {
 			x, there = nodeOf(m, state)
@@ -107,16 +108,15 @@ func lookAt(m *mover, image *consolidate.Image, names []string) (claim string, p
 	if l == nil {
 		return "", nil
 	}
-	balances := balancesOf(m.view)
 	try := func(names []string, fresh bool) (all bool) {
 		limit := l.Work() + lookWork
 		for _, name := range names {
 			if claim != "" || l.Work() > limit {
 				return false
 			}
-			state, _ := m.in.Snapshot.State(name)
+			state, _ := m.view.Snapshot.State(name)
 			c := m.view.ClaimOf(state)
-			if move := l.Try(name, balances[c.Pool].least(state), fresh); move.Pays && m.may(&c) {
+			if move := l.Try(name, m.gates.balance(&c).least(state), fresh); move.Pays && m.may(&c) {
 				claim, places = c.Name, move.Places
 			}
 		}
@@ -130,28 +130,28 @@ func lookAt(m *mover, image *consolidate.Image, names []string) (claim string, p
 
 // terms returns the question of a search, but for the nodes and what follows from them.
 func terms(m *mover) consolidate.Question {
-	p := m.in.Policy
+	p := m.view.Policy
 	q := consolidate.Question{
-		Fleet: movesFleet(m), Seed: m.in.Seed, Trials: p.SweepTrials, Least: p.LeastSaving, PerPod: p.PodMove,
+		Fleet: movesFleet(m), Seed: m.Seed, Trials: p.SweepTrials, Least: p.LeastSaving, PerPod: p.PodMove,
 		MoveTime: p.MoveTime,
 		Share:    p.MoveShare, LargestMilliCPU: p.SoftMaxMilliCPU,
 	}
-	if m.out.Memory.sweep.pace.drained() && !disrupt.Closes(m.view) {
+	if m.state.pace.drained() && !disrupt.Closes(m.view) {
 		q.Share = max(q.Share, drainedShare)
 	}
-	q.Left = q.Fleet.LeftIn(m.in.Snapshot)
+	q.Left = q.Fleet.LeftIn(m.view.Snapshot)
 	return q
 }
 
 // movesFleet returns the fleet that new nodes for running pods come from. It has the
 // variants that these pods ask for, and is the same one as long as it serves.
 func movesFleet(m *mover) *offer.Fleet {
-	d, variants := &m.out.Memory.derived, offer.VariantsOfAll(m.in.Snapshot)
-	supply, cost := m.in.Snapshot.Supply(), m.in.Policy.NodeCost
-	if !d.moves.Serves(supply, variants, cost) {
-		d.moves = offer.Recompile(supply, variants, cost, d.fleet)
+	d, variants := &m.out.Derived, offer.VariantsOfAll(m.view.Snapshot)
+	supply, cost := m.view.Snapshot.Supply(), m.view.Policy.NodeCost
+	if !d.Moves.Serves(supply, variants, cost) {
+		d.Moves = offer.Recompile(supply, variants, cost, d.Fleet)
 	}
-	return d.moves
+	return d.Moves
 }
 
 // nodeOf returns the node for a search, and whether it is part of one. A node that takes no
@@ -160,7 +160,7 @@ func movesFleet(m *mover) *offer.Fleet {
 func nodeOf(m *mover, state *cluster.NodeState) (x consolidate.Node, is bool) {
 	c := m.view.ClaimOf(state)
 	n := &state.Node
-	if pool, _ := m.in.Snapshot.Pool(c.Pool); pool.Deleting {
+	if pool, _ := m.view.Snapshot.Pool(c.Pool); pool.Deleting {
 		return x, false
 	}
 	takes := n.TakesPods(&c) && n.Ready
@@ -169,12 +169,12 @@ func nodeOf(m *mover, state *cluster.NodeState) (x consolidate.Node, is bool) {
 	}
 	x = consolidate.Node{State: state, Claim: c.Name, Pool: c.Pool}
 	if takes {
-		x.Free = state.Free.Sub(m.out.placed[n.Name]).Sub(room.MissingDaemons(m.view, state))
+		x.Free = state.Free.Sub(m.out.Placed[n.Name]).Sub(room.MissingDaemons(m.view, state))
 		for p := range state.Nominated() {
 			x.Free = x.Free.Sub(p.Shape.Requests)
 		}
 	}
-	x.Young = youngOn(state, m.out.Memory.sweep.pace.young(m.in.Now))
+	x.Young = youngOn(state, m.state.pace.young(m.view.Now))
 	if cost, known := m.view.CostOf(c); known && c.Name != "" {
 		x.Price, x.May, x.StandIn = cost, true, m.view.StandsIn(c)
 	}

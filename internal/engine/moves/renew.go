@@ -1,9 +1,8 @@
-package engine
+package moves
 
 import (
 	"slices"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/budget"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/disrupt"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
@@ -21,18 +20,13 @@ func (m *mover) renew() bool {
 	if len(due) == 0 {
 		return false
 	}
-	ledger := budget.Open(m.view)
 	begun := false
-	x := supposition{going: map[string]plan.DeleteReason{}, emptying: map[string]bool{}}
+	x := Supposition{Going: map[string]plan.DeleteReason{}, Emptying: map[string]bool{}}
 	var names []string
 	for _, d := range due {
 		c := d.Claim
-		x.emptying[c.Node] = true
+		x.Emptying[c.Node] = true
 		if m.view.IsGoing(c.Name) || !m.mayRenew(d) {
-			continue
-		}
-		if _, allowed := ledger.Allows(c.Pool, d.Why); !allowed && d.Why != plan.Surplus && !m.forced(d) {
-			m.awaitBudget(ledger)
 			continue
 		}
 		// One move has one reason.
@@ -45,13 +39,12 @@ func (m *mover) renew() bool {
 				return true
 			}
 			continue
-		case len(names) == 0 || x.going[names[0]] == d.Why:
-			names, x.going[c.Name] = append(names, c.Name), d.Why
+		case len(names) == 0 || x.Going[names[0]] == d.Why:
+			names, x.Going[c.Name] = append(names, c.Name), d.Why
 		default:
 			continue
 		}
-		ledger.Charge(c.Pool)
-		m.judge.Promise(c)
+		m.gates.begins(c)
 	}
 	if begun || len(names) == 0 {
 		return begun
@@ -59,17 +52,17 @@ func (m *mover) renew() bool {
 	if renewThese(m, names, x) {
 		return true
 	}
-	m.judge = m.newJudge() // nothing is promised to those that stay
+	m.gates = newGates(m.view, &m.out.Memory, &m.state) // nothing is promised to those that stay
 	return false
 }
 
 // renewThese begins to take some of the NodeClaims' nodes away, which are due for the same
 // reason, and says whether it does.
-func renewThese(m *mover, names []string, x supposition) bool {
+func renewThese(m *mover, names []string, x Supposition) bool {
 	if m.remove(x) {
 		return true
 	}
-	why := x.going[names[0]]
+	why := x.Going[names[0]]
 	if !disrupt.Asked(why) {
 		names = pick.Those(names, func(name string) bool { c, _ := m.view.Snapshot.Claim(name); return !holds(m, c.Pool) })
 	}
@@ -80,57 +73,39 @@ func renewThese(m *mover, names []string, x supposition) bool {
 		return true
 	}
 	// The first has no other place now. The others have their turn before it has another.
-	m.out.Memory.Restored, _ = memory.Remember(m.out.Memory.Restored, names[0], m.in.Now)
-	m.wait(m.in.Now.Add(sliceEvery), plan.NextSweep)
+	m.out.Memory.Restored, _ = memory.Remember(m.out.Memory.Restored, names[0], m.view.Now)
+	m.wait(m.view.Now.Add(sliceEvery), plan.NextSweep)
 	return false
 }
 
 // mayRenew says whether the node may go now. If it may later, the plan asks for another
 // Step.
 func (m *mover) mayRenew(d disrupt.Due) bool {
-	c := d.Claim
 	if m.forced(d) {
 		return true
 	}
-	if m.late[c.Pool] != "" && !disrupt.Asked(d.Why) {
-		return false
+	stays := m.gates.keeps(m.gates.candidate(d.Claim, d.Why, true), toChoose, toBegin)
+	switch {
+	case stays.Reason == plan.BudgetUsed:
+		m.awaitBudget()
+	case !stays.Until.IsZero():
+		m.wait(stays.Until, plan.QuietLongEnough)
 	}
-	if at, restored := memory.FirstSeen(m.out.Memory.Restored, c.Name); restored && d.Why != plan.Surplus {
-		m.wait(at.Add(memory.StaysFor), plan.QuietLongEnough)
-		return false
-	}
-	stays, until := m.judge.Stays(c, d.Why)
-	if !until.IsZero() {
-		m.wait(until, plan.QuietLongEnough)
-	}
-	return stays.Reason == "" && c.Move == nil && m.judge.Turn(c, d.Why).Reason == ""
-}
-
-// newJudge returns a judge that promises evictions also to the nodes that others are to
-// replace and that are not announced yet: no more moves begin than the
-// PodDisruptionBudgets of the pods allow.
-func (m *mover) newJudge() *disrupt.Judge {
-	j := disrupt.NewJudge(m.view, &m.out.Memory.Memory)
-	for _, c := range m.view.Claims {
-		if m.view.IsGoing(c.Name) && c.Disrupting == nil && !c.Leaving() {
-			j.Promise(c)
-		}
-	}
-	return j
+	return stays.Reason == ""
 }
 
 // forced says whether the node goes now whatever its pods and budgets ask for, as in
 // Karpenter.
 func (m *mover) forced(d disrupt.Due) bool {
 	pool, _ := m.view.Snapshot.Pool(d.Claim.Pool)
-	held := pool.Disruption.Paused || m.in.Policy.PauseDisruption || m.in.Policy.CloudAway
-	return d.Why == plan.Expired && disrupt.Forced(d.Claim, m.in.Now) && !held
+	held := pool.Disruption.Paused || m.view.Policy.PauseDisruption || m.view.Policy.CloudAway
+	return d.Why == plan.Expired && disrupt.Forced(d.Claim, m.view.Now) && !held
 }
 
 // forgo takes a node away of which a user asked for the end although a pod of it has no
 // other place, not even on new nodes. It says whether that is so.
-func forgo(m *mover, name string, why plan.DeleteReason, x supposition) bool {
-	x.going, x.replaces = map[string]plan.DeleteReason{name: why}, true
+func forgo(m *mover, name string, why plan.DeleteReason, x Supposition) bool {
+	x.Going, x.Replaces = map[string]plan.DeleteReason{name: why}, true
 	out := m.suppose(x)
 	if !out.Trace.Complete || !m.stay([]string{name}, out) {
 		return false
@@ -143,8 +118,8 @@ func forgo(m *mover, name string, why plan.DeleteReason, x supposition) bool {
 // force takes the node away whether its pods have another place or not.
 func (m *mover) force(d disrupt.Due) {
 	c := d.Claim
-	out := plan.Delete{Claim: c.Name, ClaimUID: c.UID, Node: c.Node, Why: d.Why, Waited: m.in.Now.Sub(c.Created)}
+	out := plan.Delete{Claim: c.Name, ClaimUID: c.UID, Node: c.Node, Why: d.Why, Waited: m.view.Now.Sub(c.Created)}
 	out.Saves, _ = m.view.PriceOf(*c)
-	disrupt.NoteEvictions(m.view, &m.out.Memory.Memory, c, d.Why)
+	disrupt.NoteEvictions(m.view, &m.out.Memory, c, d.Why)
 	m.out.Plan.Actions = append(slices.Clip(m.out.Plan.Actions), out)
 }

@@ -1,24 +1,24 @@
-package engine
+package moves
 
 import (
-	"math"
-
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/derived"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/disrupt"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
 // StandingOfPod says whether the pod keeps its node from going: by what it asks for, which
 // the judge of nodes is asked about, or because a plan has no other place for it. It
-// returns false for a pod that has no node or is not there. The input is as for Standings.
-func StandingOfPod(in Input, id string) (plan.PodStanding, bool) {
-	p, there := in.Snapshot.Pod(id)
-	state, up := in.Snapshot.State(p.Node)
+// returns false for a pod that has no node or is not there.
+func StandingOfPod(in Input, st State, m memory.Memory, id string) (plan.PodStanding, bool) {
+	p, there := in.View.Snapshot.Pod(id)
+	state, up := in.View.Snapshot.State(p.Node)
 	if !there || p.Node == "" || !up {
 		return plan.PodStanding{}, false
 	}
-	s := newStandings(in)
+	s := newStandings(in, st, m)
 	out := plan.PodStanding{Pod: id, Pinned: p.Pinned, Lost: p.Lost(), Node: plan.Standing{Node: p.Node}}
 	c := s.ClaimOf(state)
 	if c.Name == "" {
@@ -69,7 +69,7 @@ func (s *standings) hold(with cluster.Snapshot, claim string, why plan.DeleteRea
 	c, _ := with.Claim(claim)
 	policy := s.Policy
 	policy.CloudAway, policy.PauseDisruption = false, false
-	stay, until := disrupt.NewJudge(view.Of(with, policy, s.Now), &s.memory.Memory).Stays(&c, why)
+	stay, until := disrupt.NewJudge(view.Of(with, policy, s.Now), s.gates.memory).Stays(&c, why)
 	stay.Until = until
 	return stay
 }
@@ -79,10 +79,6 @@ func (s *standings) hold(with cluster.Snapshot, claim string, why plan.DeleteRea
 func hasPlace(in Input, with cluster.Snapshot, c *cluster.Claim, why plan.DeleteReason) bool {
 	// The daemon may plan meanwhile: what Steps derive is not shared with it. Nodes that
 	// are to go next are places, too.
-	in.Snapshot, in.Policy = with, in.Policy.WithDefaults()
-	in.Policy.CloudAway = false
-	in.Memory = Memory{Memory: in.Memory.Memory}
-	x := supposition{going: map[string]plan.DeleteReason{c.Name: why}, replaces: true}
-	out := planned(cursor{in: in, try: 1, excluded: map[string]bool{}, suppose: x}, math.MaxInt)
-	return !out.stay[c.Node]
+	x := Supposition{Going: map[string]plan.DeleteReason{c.Name: why}, Replaces: true}
+	return !in.Plan(with, x, State{}, derived.Facts{}).Stay[c.Node]
 }

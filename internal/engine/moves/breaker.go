@@ -1,11 +1,10 @@
-package engine
+package moves
 
 import (
 	"maps"
 	"slices"
 	"time"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
@@ -71,7 +70,7 @@ func (b breaker) trip(now time.Time) breaker {
 // the plan launches nodes for a good part of the pods that were evicted there. One pod of many
 // that has lost its place to another is no reason to stop, nor are pods that controllers have
 // added since.
-func undone(s cluster.Snapshot, out Output, now time.Time) (pools []string) {
+func undone(v view.View, out *Draft) (pools []string) {
 	missing := map[string]int64{} // pods to launch for, by kind
 	for _, a := range out.Plan.Actions {
 		if l, is := a.(plan.Launch); is {
@@ -80,12 +79,12 @@ func undone(s cluster.Snapshot, out Output, now time.Time) (pools []string) {
 			}
 		}
 	}
-	lately := pick.Those(out.Memory.Evicted, func(e memory.Evicted) bool { return now.Before(e.Saving.Add(memory.UndoneWithin)) })
+	lately := pick.Those(out.Memory.Evicted, func(e memory.Evicted) bool { return v.Now.Before(e.Saving.Add(memory.UndoneWithin)) })
 	if len(missing) == 0 || len(lately) == 0 {
 		return nil
 	}
-	are, staying := map[string]int64{}, memory.Staying(s) // pods of these kinds
-	for g := range s.Groups() {
+	are, staying := map[string]int64{}, memory.Staying(v.Snapshot) // pods of these kinds
+	for g := range v.Snapshot.Groups() {
 		if missing[g.Kind] > 0 {
 			are[g.Kind] = staying(g)
 		}
@@ -132,18 +131,18 @@ type coming struct{ claim, uid, pool string }
 // watch trips the breakers of pools whose moves were undone, or whose replacements are gone
 // before they were initialized. Those that the plan deletes count if they did not come up in
 // time.
-func (s *sweep) watch(in Input, v view.View, out Output) {
-	for _, pool := range undone(in.Snapshot, out, in.Now) {
-		s.breakers = s.breakers.trip(pool, in.Now)
+func (s *State) watch(v view.View, actions []plan.Action, undone []string) {
+	for _, pool := range undone {
+		s.breakers = s.breakers.trip(pool, v.Now)
 	}
 	for _, x := range s.coming {
-		c, there := in.Snapshot.Claim(x.claim)
+		c, there := v.Snapshot.Claim(x.claim)
 		if there = there && c.UID == x.uid; !there || c.Deleting && !c.Initialized && c.Interruption == nil {
-			s.breakers = s.breakers.trip(x.pool, in.Now)
+			s.breakers = s.breakers.trip(x.pool, v.Now)
 		}
 	}
 	deleted := map[string]plan.DeleteReason{}
-	for _, a := range out.Plan.Actions {
+	for _, a := range actions {
 		if d, is := a.(plan.Delete); is {
 			deleted[d.Claim] = d.Why
 		}
@@ -156,7 +155,7 @@ func (s *sweep) watch(in Input, v view.View, out Output) {
 		case !goes:
 			s.coming = append(s.coming, coming{c.Name, c.UID, c.Pool})
 		case slices.Contains([]plan.DeleteReason{plan.LaunchTimeout, plan.RegistrationTimeout, plan.InitializationTimeout}, why):
-			s.breakers = s.breakers.trip(c.Pool, in.Now)
+			s.breakers = s.breakers.trip(c.Pool, v.Now)
 		}
 	}
 }
@@ -172,7 +171,7 @@ func holdsLaunch(m *mover, actions []plan.Action) bool {
 
 // holds says whether the breaker of the pool holds moves back now.
 func holds(m *mover, pool string) bool {
-	until, held := m.out.Memory.sweep.breakers.held(pool, m.in.Now)
+	until, held := m.state.breakers.held(pool, m.view.Now)
 	if held {
 		m.wait(until, plan.QuietLongEnough)
 	}

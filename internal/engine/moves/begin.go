@@ -1,0 +1,80 @@
+package moves
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+)
+
+// begin lets as many nodes of the target's present phase go as the budgets allow and a
+// second plan confirms: those whose pods have places on nodes that stay; in the last
+// phase, if there are none, some that new nodes replace.
+func (m *mover) begin() {
+	t := &m.state.target
+	x := Supposition{Going: map[string]plan.DeleteReason{}, Emptying: t.nodes(m.view.Snapshot)}
+	var chosen []string
+	held := false
+	with, inTurn := togetherOf(m.view), ""
+	choose := func(c *cluster.Claim) {
+		m.gates.begins(c)
+		chosen = append(chosen, c.Name)
+		x.Going[c.Name] = plan.Underutilized
+	}
+	for _, name := range t.names {
+		if c, _ := m.view.Snapshot.Claim(name); m.gates.keeps(m.gates.saving(&c), toFollow).Reason == "" {
+			if m.gates.keeps(m.gates.saving(&c), toBegin).Reason != "" {
+				held = true
+				continue
+			}
+			if state, up := m.view.Snapshot.State(c.Node); up && !with.add(state) {
+				inTurn = cmp.Or(inTurn, name)
+				continue
+			}
+			choose(&c)
+		}
+	}
+	if len(chosen) == 0 && inTurn != "" {
+		c, _ := m.view.Snapshot.Claim(inTurn)
+		choose(&c)
+	}
+	if len(chosen) == 0 && held {
+		m.awaitBudget()
+		return
+	}
+	if len(t.ratios) > 0 {
+		for state := range m.view.Snapshot.States() {
+			if t.fillsLater(&state.Node) {
+				x.Emptying[state.Node.Name] = true
+			}
+		}
+	}
+	if m.remove(x) {
+		m.state.begins(m.view.Now)
+		return
+	}
+	if len(t.ratios) > 0 {
+		t.ratios = t.ratios[1:]
+		m.wait(m.view.Now.Add(sliceEvery), plan.NextSweep)
+		return
+	}
+	if m.replaceSome(chosen, plan.Underutilized, x) {
+		m.state.begins(m.view.Now)
+		return
+	}
+	// There is something that the search did not know, as a budget.
+	t.names = pick.Those(t.names, func(name string) bool { return !slices.Contains(chosen, name) })
+	tell(m, "%d nodes that were to go have to stay, %d are left", len(chosen), len(t.names))
+	if len(t.names) == 0 {
+		m.state.vain++
+	}
+}
+
+// awaitBudget asks for another Step when the window of a budget opens or closes.
+func (m *mover) awaitBudget() {
+	if at := m.gates.ledger.Changes(); !at.IsZero() {
+		m.wait(at, plan.BudgetToOpen)
+	}
+}

@@ -1,0 +1,358 @@
+package moves
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/budget"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/consolidate"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/disrupt"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/journal"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/static"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// A node goes when no gate holds. The gates are one list: a Step asks it to decide, and
+// Standings asks it to explain. What a user has set, and what lasts, comes before what ends
+// by itself, so that the first gate that holds is what somebody can act on.
+
+// gate is one reason for which nodes stay.
+type gate struct {
+	// at is when a Step asks. Standings asks at any time.
+	at stage
+	// keeps says why the node stays, and until when if time alone may change that. The
+	// reason is empty where the gate does not hold.
+	keeps func(*candidate) plan.Stay
+}
+
+// stage is a part of the way of a node that goes.
+type stage int
+
+const (
+	// toChoose is before nodes are chosen: the search, or the list of those that are due, has
+	// only nodes for which these gates do not hold.
+	toChoose stage = iota
+	// toBegin is before a chosen node begins to go, when others begin in the same Step.
+	toBegin
+	// toReplace is before new nodes are launched for pods of a node that is due.
+	toReplace
+	// toSave is what the search of the fleet says about nodes that go to save money.
+	toSave
+	// toFollow is before a node goes that the search has chosen.
+	toFollow
+)
+
+// ordered returns the gates in their order.
+func ordered() []gate {
+	return []gate{
+		{toChoose, (*candidate).replaces},        // it replaces nodes that have not gone yet
+		{toChoose, (*candidate).ofStaticPool},    // its static pool keeps as many nodes
+		{toChoose, (*candidate).disruptionStays}, // state, pauses, annotations, pods and PodDisruptionBudgets
+		{toChoose, (*candidate).policy},          // its pool's consolidationPolicy
+		{toChoose, (*candidate).quiet},           // consolidateAfter
+		{toChoose, (*candidate).price},           // nobody knows what it saves
+		{toChoose, (*candidate).replicasLate},    // a drain of the pool waits for replicas that do not get ready
+		{toChoose, (*candidate).breaker},         // moves of the pool went wrong lately
+		{toReplace, (*candidate).breakerOfDue},   // moves of the pool went wrong lately
+		{toChoose, (*candidate).triedLately},     // it was to go lately and could not
+		{toBegin, (*candidate).turn},             // PodDisruptionBudgets, beside nodes that go already
+		{toBegin, (*candidate).budget},           // budgets of the pool
+		{toReplace, (*candidate).limit},          // limits.nodes of its static pool
+		{toReplace, (*candidate).replacement},    // nothing can be launched in its place
+		{toSave, (*candidate).searched},          // the fleet has changed since the last search
+		{toSave, (*candidate).tried},             // only a plan for it alone could say
+		{toSave, (*candidate).pays},              // no cheaper place for its pods
+		{toSave, (*candidate).landing},           // evicted pods find their places first
+		{toFollow, (*candidate).phase},           // nodes of other memory ratios go first
+	}
+}
+
+// gates is what the gates look at.
+type gates struct {
+	list     []gate
+	view     view.View
+	memory   *memory.Memory
+	state    *State
+	judge    *disrupt.Judge
+	ledger   *budget.Ledger
+	late     map[string]string // see unready
+	refusals map[string]string // by static NodePool: why it can launch nothing; see replacement
+	balances map[string]*balance
+	balanced bool   // whether balances are known
+	delay    *delay // of the next search; nil where that is not known yet
+}
+
+// newGates returns the gates for a view. What is begun in the Step is charged to the ledger
+// and promised to the judge.
+func newGates(v view.View, m *memory.Memory, s *State) *gates {
+	g := &gates{list: ordered(), view: v, memory: m, state: s, judge: disrupt.NewJudge(v, m), ledger: budget.Open(v), late: unready(v), refusals: map[string]string{}}
+	for _, c := range v.Claims {
+		// Nodes that others are to replace and that are not announced yet: no more moves
+		// begin than the PodDisruptionBudgets of their pods allow.
+		if v.IsGoing(c.Name) && c.Disrupting == nil && !c.Leaving() {
+			g.judge.Promise(c)
+		}
+	}
+	return g
+}
+
+// begins notes that the node of the NodeClaim begins to go.
+func (g *gates) begins(c *cluster.Claim) {
+	g.ledger.Charge(c.Pool)
+	g.judge.Promise(c)
+}
+
+// balance returns the balance of the NodeClaim's pool; see balancesOf.
+func (g *gates) balance(c *cluster.Claim) *balance {
+	if !g.balanced {
+		g.balances, g.balanced = balancesOf(g.view), true
+	}
+	return g.balances[c.Pool]
+}
+
+// least is what must be saved an hour for the node of the NodeClaim to go, if its pods go to
+// nodes that run.
+func (g *gates) least(c *cluster.Claim) quantity.Money {
+	state, up := g.view.Snapshot.State(c.Node)
+	if !up {
+		return g.view.Policy.LeastSaving
+	}
+	moving := consolidate.MoveCost(max(g.view.Policy.PodMove, g.state.moving), state.EvictionCost()+youngOn(state, g.state.pace.young(g.view.Now)))
+	return max(g.view.Policy.LeastSaving, g.balance(c).least(state)).Add(moving)
+}
+
+// candidate is a node that may go for a reason.
+type candidate struct {
+	gates *gates
+	claim *cluster.Claim
+	pool  cluster.Pool
+	why   plan.DeleteReason
+	due   bool // it goes whatever that costs
+}
+
+// candidate returns the node of the NodeClaim as one that goes for the reason.
+func (g *gates) candidate(c *cluster.Claim, why plan.DeleteReason, due bool) *candidate {
+	pool, _ := g.view.Snapshot.Pool(c.Pool)
+	return &candidate{g, c, pool, why, due}
+}
+
+// saving returns the node of the NodeClaim as one that goes to save money.
+func (g *gates) saving(c *cluster.Claim) *candidate { return g.candidate(c, plan.Underutilized, false) }
+
+// saves says whether the node goes only to save money, with pods that move.
+func (x *candidate) saves() bool { return x.why == plan.Underutilized }
+
+// keeps returns why the node stays, by the first gate of the stages that holds. The reason
+// is empty if none holds.
+func (g *gates) keeps(x *candidate, stages ...stage) plan.Stay {
+	for _, gate := range g.list {
+		if slices.Contains(stages, gate.at) {
+			if s := gate.keeps(x); s.Reason != "" {
+				return s
+			}
+		}
+	}
+	return plan.Stay{}
+}
+
+func (x *candidate) replaces() plan.Stay {
+	if x.claim.Move == nil {
+		return plan.Stay{}
+	}
+	return plan.Stay{Reason: plan.Replaces, Detail: x.claim.Move.ID}
+}
+
+func (x *candidate) ofStaticPool() plan.Stay {
+	if !x.pool.Static || x.due || !x.claim.Initialized {
+		return plan.Stay{}
+	}
+	return plan.KeptBy(x.pool.Name, x.pool.Replicas)
+}
+
+func (x *candidate) disruptionStays() plan.Stay {
+	s, until := x.gates.judge.Stays(x.claim, x.why)
+	s.Until = until
+	return s
+}
+
+func (x *candidate) policy() plan.Stay {
+	if !x.due && x.pool.Disruption.Never || x.saves() && !disrupt.MaySave(&x.pool) {
+		return plan.Stay{Reason: plan.PolicyForbids}
+	}
+	return plan.Stay{}
+}
+
+// quiet is for how long the node has had no pod to move, or the same pods.
+func (x *candidate) quiet() plan.Stay {
+	switch x.why {
+	case plan.Underutilized:
+		if at, quiet := x.gates.judge.Quiet(x.claim, &x.pool); !quiet {
+			return plan.Stay{Reason: plan.NotQuiet, Until: at}
+		}
+	case plan.Empty:
+		at, empty := memory.FirstSeen(x.gates.memory.EmptySince, x.claim.Name)
+		if !empty {
+			return plan.Stay{Reason: plan.NotQuiet}
+		}
+		if end := at.Add(x.pool.Disruption.After); x.gates.view.Now.Before(end) {
+			return plan.Stay{Reason: plan.NotQuiet, Until: end}
+		}
+	}
+	return plan.Stay{}
+}
+
+func (x *candidate) price() plan.Stay {
+	if _, known := x.gates.view.PriceOf(*x.claim); x.saves() && !known {
+		return plan.Stay{Reason: plan.NoPrice}
+	}
+	return plan.Stay{}
+}
+
+// evicts says whether the daemon alone wants the node to go, and pods are evicted for that.
+func (x *candidate) evicts() bool { return x.why != plan.Empty && !disrupt.Asked(x.why) }
+
+func (x *candidate) replicasLate() plan.Stay {
+	if node := x.gates.late[x.claim.Pool]; node != "" && x.evicts() {
+		return plan.Stay{Reason: plan.MovesHeld, Detail: node}
+	}
+	return plan.Stay{}
+}
+
+func (x *candidate) breaker() plan.Stay {
+	if x.saves() {
+		return x.held()
+	}
+	return plan.Stay{}
+}
+
+// breakerOfDue holds a node that is due only where new nodes come for it.
+func (x *candidate) breakerOfDue() plan.Stay {
+	if x.due && x.evicts() {
+		return x.held()
+	}
+	return plan.Stay{}
+}
+
+func (x *candidate) held() plan.Stay {
+	if until, held := x.gates.state.breakers.held(x.claim.Pool, x.gates.view.Now); held {
+		return plan.Stay{Reason: plan.MovesHeld, Until: until}
+	}
+	return plan.Stay{}
+}
+
+// triedLately does not say what kept the node then: what still keeps it, other gates say.
+func (x *candidate) triedLately() plan.Stay {
+	if at, restored := memory.FirstSeen(x.gates.memory.Restored, x.claim.Name); restored && x.why != plan.Surplus {
+		return plan.Stay{Reason: plan.TriedLately, Until: at.Add(memory.StaysFor)}
+	}
+	return plan.Stay{}
+}
+
+func (x *candidate) turn() plan.Stay { return x.gates.judge.Turn(x.claim, x.why) }
+
+// budget names the budget that is used up. It says until when only for a budget with
+// windows: nobody knows when nodes that are going will have gone.
+func (x *candidate) budget() plan.Stay {
+	if x.why == plan.Surplus { // the user asked for it
+		return plan.Stay{}
+	}
+	full, allowed := x.gates.ledger.Allows(x.claim.Pool, x.why)
+	switch {
+	case allowed:
+		return plan.Stay{}
+	case full == nil:
+		return plan.Stay{Reason: plan.BudgetUsed, Detail: fmt.Sprintf("%q", x.claim.Pool)}
+	}
+	return plan.Stay{Reason: plan.BudgetUsed, Detail: fmt.Sprintf("%q (%s)", x.claim.Pool, plan.DescribeBudget(&full.Budget)), Until: full.Until}
+}
+
+func (x *candidate) limit() plan.Stay {
+	if x.pool.Static && x.why != plan.Surplus && static.Full(x.gates.view, &x.pool) {
+		return plan.Stay{Reason: plan.LimitFull, Detail: x.claim.Pool}
+	}
+	return plan.Stay{}
+}
+
+// replacement says why the static pool of the node can launch no node. A node that is due
+// waits for the one that replaces it.
+func (x *candidate) replacement() plan.Stay {
+	if !x.pool.Static || !x.due || x.why == plan.Surplus {
+		return plan.Stay{}
+	}
+	refusal, looked := x.gates.refusals[x.pool.Name]
+	if !looked {
+		remembered := *x.gates.memory
+		if launch, why := static.NewLauncher(x.gates.view, &remembered, &journal.Journal{}, 0).One(x.pool); launch == nil {
+			refusal = why.String()
+		}
+		x.gates.refusals[x.pool.Name] = refusal
+	}
+	if refusal == "" {
+		return plan.Stay{}
+	}
+	return plan.Stay{Reason: plan.NoReplacement, Detail: refusal}
+}
+
+// isTarget says whether the search has chosen the node.
+func (x *candidate) isTarget() bool {
+	return slices.Contains(x.gates.state.target.names, x.claim.Name)
+}
+
+func (x *candidate) searched() plan.Stay {
+	s := x.gates.state
+	if !x.saves() || x.isTarget() || s.search == nil && s.of.Same(x.gates.view.Snapshot) && !slices.Contains(s.whole.queue, x.claim.Name) {
+		return plan.Stay{}
+	}
+	if x.gates.delay == nil {
+		d := s.expected(x.gates.view)
+		x.gates.delay = &d
+	}
+	return plan.Stay{Reason: plan.NotSearched, Detail: x.gates.delay.says, Until: x.gates.delay.until}
+}
+
+func (x *candidate) tried() plan.Stay {
+	if _, waits := slices.BinarySearch(x.gates.state.whole.left, x.claim.Name); waits && x.saves() && !x.isTarget() {
+		return plan.Stay{Reason: plan.NotTried}
+	}
+	return plan.Stay{}
+}
+
+func (x *candidate) pays() plan.Stay {
+	if !x.saves() || x.isTarget() {
+		return plan.Stay{}
+	}
+	cost, _ := x.gates.view.CostOf(*x.claim)
+	reason := plan.NoSaving
+	if x.claim.CapacityType == label.Spot {
+		reason = plan.SpotForSpot
+	}
+	detail := fmt.Sprintf("the node costs %s an hour, and to remove it must save %s of that", cost.Dollars(), x.gates.least(x.claim).Dollars())
+	if x.gates.view.StandsIn(*x.claim) {
+		detail += "; its price stands in for one that nobody knows, so no new node takes its place to save money"
+	}
+	return plan.Stay{Reason: reason, Detail: detail}
+}
+
+// landing is while evicted pods have not found their places.
+func (x *candidate) landing() plan.Stay {
+	later := *x.gates.state
+	if until, is := later.underWay(x.gates.view, x.gates.lands()); is && x.saves() {
+		return plan.Stay{Reason: plan.NextToGo, Detail: "evicted pods find their places first", Until: until}
+	}
+	return plan.Stay{}
+}
+
+// lands says whether nodes are closed for evicted pods.
+func (g *gates) lands() bool { return !g.memory.Landing.Since.IsZero() }
+
+func (x *candidate) phase() plan.Stay {
+	if !x.saves() || x.gates.state.target.present(x.gates.view.Snapshot, x.claim.Name) {
+		return plan.Stay{}
+	}
+	return plan.Stay{Reason: plan.NextToGo, Detail: "nodes with more or less memory for each CPU go first"}
+}

@@ -1,0 +1,125 @@
+package moves
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/derived"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/disrupt"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/journal"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// A node goes by a Supposition: a second plan is made as if the node were going. It is
+// carried out instead of the first plan if every pod of the node has a place and, where
+// the node goes to save money, what is launched costs less than what goes.
+
+// Supposition is nodes that a plan takes away although nothing forces them to go.
+type Supposition struct {
+	Going    map[string]plan.DeleteReason // by NodeClaim; see View.Going
+	Replaces bool                         // see View.Replaces
+	Emptying map[string]bool              // by node; see View.Emptying
+}
+
+// Draft is a plan for the demand, to which moves are added.
+type Draft struct {
+	Plan    plan.Plan
+	Trace   journal.Trace
+	Memory  memory.Memory // as the Step leaves it
+	Derived derived.Facts
+	Stay    map[string]bool               // nodes that are going, of which a pod found no place
+	Placed  map[string]quantity.Resources // by node: what the plan puts there
+}
+
+// Planner makes a plan for the demand as if the nodes of the supposition were going, and
+// nodes were emptied as the State says otherwise. It is given what plans derive, and returns
+// more of that.
+type Planner func(s cluster.Snapshot, x Supposition, st State, known derived.Facts) Draft
+
+// Input is what moves are decided by.
+type Input struct {
+	View view.View // with those nodes of static pools, and of pools that are gone, that nobody wants
+	Seed uint64    // the source of the names of moves
+	Plan Planner
+}
+
+const (
+	// sweepEvery is the least time between two searches of the fleet.
+	sweepEvery = time.Second
+	// mostVain is how often that time doubles at most.
+	mostVain = 5
+	// A search takes about sliceOfWork units of work in a Step, and asks for another Step
+	// after sliceEvery.
+	sliceOfWork = 2_000_000
+	sliceEvery  = 10 * time.Millisecond
+	// targetLasts is how long a target is followed before the fleet is searched anew.
+	targetLasts = 5 * time.Minute
+	// A search is repeated if a greater part of the pods has come or gone meanwhile, but
+	// only so often in a row.
+	changedPart, mostOutdated = 100, 5
+	// heldFor is how long evicted pods hold back other moves at most.
+	heldFor = time.Minute
+	// landsWithin is how long after a drain its pods may still be on their way.
+	landsWithin = time.Second
+	// suppositions is how many second plans a Step makes at most.
+	suppositions = 4
+)
+
+// mover looks for moves that begin in this Step.
+type mover struct {
+	Input
+	view     view.View
+	out      Draft
+	state    State
+	gates    *gates
+	again    time.Time // see State
+	settling settling
+}
+
+// Next returns the draft with the moves that begin now, and what is remembered of them:
+// nodes go that are due, else nodes go to save money. The plan comes first: a plan that
+// launches, or is not finished, begins no moves.
+func Next(in Input, before State, out Draft) (Draft, State) {
+	v := in.View
+	m := &mover{Input: in, out: out, view: v, state: before}
+	if out.Trace.Launches > 0 {
+		m.state.calm.launches(podsOn(v.Snapshot), v.Now)
+	}
+	m.state.watch(v, out.Plan.Actions, undone(v, &out))
+	if !out.Trace.Complete || out.Trace.Launches > 0 || v.Policy.CloudAway {
+		return m.out, m.state
+	}
+	m.gates = newGates(v, &m.out.Memory, &m.state)
+	switch saves := slices.ContainsFunc(v.Snapshot.Supply().Pools, func(p cluster.Pool) bool { return disrupt.MaySave(&p) }); {
+	case m.renew():
+	case saves:
+		m.save()
+	default:
+		m.state.target = target{}
+	}
+	m.out.Plan.Actions = slices.Concat(m.out.Plan.Actions, m.state.marked().preferences(m.view))
+	return m.out, m.state
+}
+
+// tell notes for the record what the search for savings did.
+func tell(m *mover, format string, about ...any) {
+	m.out.Trace.Savings = fmt.Sprintf(format, about...)
+}
+
+// later notes that a node may go at the time that may not go now.
+func (m *mover) later(at time.Time) {
+	if m.again.IsZero() || at.Before(m.again) {
+		m.again = at
+	}
+	m.wait(at, plan.QuietLongEnough)
+}
+
+// wait asks for another Step at the time, if the plan does not ask for an earlier one.
+func (m *mover) wait(at time.Time, why plan.WaitReason) {
+	m.out.Plan.Actions = plan.WaitUntil(m.out.Plan.Actions, at, why)
+}

@@ -1,0 +1,58 @@
+package moves
+
+import (
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+)
+
+// save begins moves that save money.
+func (m *mover) save() {
+	s := &m.state
+	if until, is := s.underWay(m.view, m.gates.lands()); is {
+		m.wait(until, plan.QuietLongEnough)
+		return
+	}
+	if was := len(s.target.names); was > 0 {
+		if s.target.names = pick.Those(s.target.names, m.stands); len(s.target.names) == 0 {
+			tell(m, "all %d nodes that were to go are going or have to stay", was)
+			s.target = target{places: s.target.places}
+		}
+	}
+	if len(s.target.names) == 0 && len(m.view.Going) == 0 {
+		s.target = target{} // until then, its places are those of pods of nodes that go
+	}
+	if len(s.target.names) == 0 && s.whole.next(m) {
+		return
+	}
+	if len(s.target.names) == 0 || !m.view.Now.Before(s.at.Add(targetLasts)) {
+		if !m.search() {
+			return
+		}
+	}
+	m.begin()
+}
+
+// stands says whether the NodeClaim is there and may still go.
+func (m *mover) stands(name string) bool {
+	c, there := m.view.Snapshot.Claim(name)
+	return there && m.may(&c)
+}
+
+// may says whether the node of the NodeClaim may go to save money. An empty node goes by
+// the rules for empty nodes. If it may later, the plan asks for another Step.
+func (m *mover) may(c *cluster.Claim) bool {
+	node, up := m.view.Snapshot.Node(c.Node)
+	if !up || node.Disrupted || m.view.IsGoing(c.Name) || !m.view.RunsPods(*c) {
+		return false
+	}
+	stays := m.gates.keeps(m.gates.saving(c), toChoose)
+	switch {
+	case stays.Until.IsZero():
+	case stays.Reason == plan.PodSettles:
+		m.settling = m.settling.with(stays.Until)
+	default:
+		m.later(stays.Until)
+	}
+	return stays.Reason == ""
+}

@@ -1,0 +1,116 @@
+package moves
+
+import (
+	"slices"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/consolidate"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/disrupt"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+)
+
+// search looks for nodes to take away in the whole fleet, if something has changed since
+// the last search, a slice in each Step. It says whether there is a target. The fleet may
+// change between slices: what is begun is checked by a second plan.
+func (m *mover) search() bool {
+	s := &m.state
+	if s.search == nil {
+		if early := s.again.IsZero() || m.view.Now.Before(s.again); s.of.Same(m.view.Snapshot) && len(s.target.names) == 0 && !s.at.IsZero() && early {
+			m.waitAgain()
+			return false
+		}
+		s.pace.sees(m.view.Snapshot, m.view.Now)
+		if look(m) {
+			return len(s.target.names) > 0
+		}
+		if d, waits := s.delay(m.view); waits {
+			m.wait(d.until, d.why)
+			return len(s.target.names) > 0
+		}
+		m.again, m.settling = time.Time{}, settling{}
+		s.search, s.of, s.at, s.whole.queue = consolidate.Begin(m.question()), m.view.Snapshot, m.view.Now, nil
+		if !m.settling.first.IsZero() {
+			m.later(m.settling.over())
+		}
+		s.again, s.moving = m.again, s.search.Moving
+		s.seen = seen{doubt: doubtful(m), eager: s.pace.eager(m.view.Now)}
+		s.seen.keep(s.search)
+		tell(m, "search of %d nodes begins, %d pods run", len(s.search.Nodes), podsOn(m.view.Snapshot))
+	}
+	next, finished := s.search.Go(sliceOfWork)
+	if finished && s.outdated < mostOutdated && s.changed(m.view.Snapshot) {
+		s.outdated++
+		s.search = nil
+		tell(m, "search is repeated: many pods have come or gone")
+		m.wait(m.view.Now.Add(sliceEvery), plan.NextSweep)
+		return len(s.target.names) > 0
+	}
+	var found target
+	if finished {
+		s.outdated = 0
+		found = aim(m.view.Snapshot, pick.Those(next.Result(), m.stands), next.Alike, next.Places())
+		if q, more := m.askMore(next, found); more {
+			next, finished = consolidate.Begin(q), false
+			s.seen.keep(next)
+		}
+	}
+	if !finished {
+		s.search = next
+		m.wait(m.view.Now.Add(sliceEvery), plan.NextSweep)
+		return len(s.target.names) > 0
+	}
+	s.whole = s.whole.after(next, m.view.Policy.WholeTries)
+	if s.search, s.target = nil, found; len(found.names) == 0 {
+		m.waitAgain()
+	}
+	tell(m, "search ends: %d nodes are to go", len(found.names))
+	return len(s.target.names) > 0
+}
+
+// waitAgain asks for a Step when another node may go.
+func (m *mover) waitAgain() {
+	if at := m.state.again; !at.IsZero() {
+		m.wait(at, plan.QuietLongEnough)
+	}
+}
+
+func (m *mover) question() consolidate.Question {
+	q := terms(m)
+	q.Nodes = m.nodes()
+	q.Alike = !disrupt.Closes(m.view) && slices.ContainsFunc(q.Nodes, func(n consolidate.Node) bool {
+		return consolidate.Ratio(&n.State.Node) != consolidate.Ratio(&q.Nodes[0].State.Node)
+	})
+	return q
+}
+
+// askMore says whether the fleet is searched once more after a search that has found the
+// target, and with which question. Where pods are to stay on nodes like theirs and no node
+// can go, they may go anywhere; where new nodes have to save more and none can go, as much
+// as ever.
+func (m *mover) askMore(done *consolidate.Search, found target) (q consolidate.Question, more bool) {
+	q = *done.Question
+	switch none := len(found.names) == 0; {
+	case none && q.Alike:
+		q.Alike, more = false, true
+	case none && q.Share == drainedShare && q.Share > m.view.Policy.MoveShare:
+		m.state.pace.filled, q.Share, more = true, m.view.Policy.MoveShare, true
+	}
+	return q, more
+}
+
+// nodes returns the nodes that the search is about.
+func (m *mover) nodes() (out []consolidate.Node) {
+	most := map[string]int64{}
+	for _, p := range m.view.Snapshot.Supply().Pools {
+		most[p.Name], _ = m.gates.ledger.Most(p.Name, plan.Underutilized)
+	}
+	for state := range m.view.Snapshot.States() {
+		if x, is := nodeOf(m, state); is {
+			c := m.view.ClaimOf(state)
+			x.Least, x.May, x.Most = m.gates.balance(&c).least(state), x.May && m.may(&c), most[c.Pool]
+			out = append(out, x)
+		}
+	}
+	return out
+}

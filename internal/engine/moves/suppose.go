@@ -1,0 +1,147 @@
+package moves
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/disrupt"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// mostReplaced is how many nodes one move replaces at most.
+const mostReplaced = 12
+
+// suppose returns the plan in which the nodes go.
+func (m *mover) suppose(x Supposition) Draft { return supposeIn(m, m.view.Snapshot, x) }
+
+// supposeIn returns the plan for the snapshot in which the nodes go.
+func supposeIn(m *mover, s cluster.Snapshot, x Supposition) Draft {
+	out := m.Plan(s, x, m.state, m.out.Derived)
+	out.Trace.Looked, out.Trace.Savings = m.out.Trace.Looked, m.out.Trace.Savings
+	return out
+}
+
+// remove lets nodes go whose pods have places on nodes that stay, and says whether there
+// are any. A node of which a pod has no place stays.
+func (m *mover) remove(x Supposition) bool {
+	x.Going = maps.Clone(x.Going)
+	for range suppositions {
+		if len(x.Going) == 0 {
+			return false
+		}
+		out := m.suppose(x)
+		if m.harms(out) {
+			return false
+		}
+		stays := false
+		for name := range maps.Clone(x.Going) {
+			c, _ := m.view.Snapshot.Claim(name)
+			if out.Stay[c.Node] {
+				delete(x.Going, name)
+				stays = true
+			}
+		}
+		switch {
+		case !stays && out.Trace.Launches == 0:
+			m.out = out
+			return true
+		case !stays:
+			return false // the next plan would be the same
+		}
+	}
+	return false
+}
+
+// harms says whether pods of nodes that are going already lack a place in the second
+// plan that they have in the first.
+func (m *mover) harms(second Draft) bool {
+	for node := range second.Stay {
+		n, _ := m.view.Snapshot.Node(node)
+		if m.view.IsGoing(n.Claim) && !m.out.Stay[node] {
+			return true
+		}
+	}
+	return false
+}
+
+// replaceSome replaces as many of the NodeClaims' nodes as one move may, those first in
+// the list, else half as many and so on, for the reason. It says whether it replaces any.
+func (m *mover) replaceSome(names []string, why plan.DeleteReason, x Supposition) bool {
+	x.Replaces = true
+	for size := min(len(names), mostReplaced); size > 0; size /= 2 {
+		x.Going = map[string]plan.DeleteReason{}
+		for _, name := range names[:size] {
+			x.Going[name] = why
+		}
+		if m.replace(names[:size], why, x) {
+			return true
+		}
+	}
+	return false
+}
+
+// replace lets the nodes go if the plan finds places for their pods. If they go to save
+// money, these must cost less. It says whether the nodes go.
+func (m *mover) replace(names []string, why plan.DeleteReason, x Supposition) bool {
+	out := m.suppose(x)
+	saving := why == plan.Underutilized
+	var frees quantity.Money
+	spot := false
+	var sources []cluster.Source
+	for _, name := range names {
+		c, _ := m.view.Snapshot.Claim(name)
+		frees = frees.Add(m.view.LeastCostOf(c))
+		sources, spot = append(sources, cluster.Source{Claim: name, UID: c.UID}), spot || c.CapacityType == label.Spot
+	}
+	cost := out.Plan.Cost.Add(out.Plan.Extra.Total())
+	saves := frees - cost
+	if !out.Trace.Complete || m.harms(out) || m.stay(names, out) || out.Trace.Launches == 0 || !disrupt.Asked(why) && holdsLaunch(m, out.Plan.Actions) {
+		return false
+	}
+	if saving && (saves < leastOf(m.view, names) || saves < cost/1000*quantity.Money(m.view.Policy.MoveShare)) {
+		return false
+	}
+	move := cluster.Move{Reason: string(why), Sources: sources, Deadline: deadline(m.view)}
+	slices.SortFunc(move.Sources, func(a, b cluster.Source) int { return strings.Compare(a.Claim, b.Claim) })
+	actions, launched := slices.Clone(out.Plan.Actions), 0
+	for i, a := range actions {
+		l, is := a.(plan.Launch)
+		if !is {
+			continue
+		}
+		if saving && spot && l.CapacityType == label.Spot {
+			return false
+		}
+		y := move
+		y.ID, y.Index, y.Count = fmt.Sprintf("%016x", m.Seed), launched, out.Trace.Launches
+		launched++
+		l.Move = &y
+		actions[i] = l
+	}
+	if saving && !cheaper(out.Derived.Fleet, actions, frees) {
+		return false
+	}
+	out.Plan.Actions = actions
+	m.out = out
+	return true
+}
+
+// deadline returns when a move that begins now is over also if its sources are still there.
+// Its replacements have twice the RegistrationTimeout to become ready, and then the sources
+// have it once more.
+func deadline(v view.View) time.Time { return v.Now.Add(3 * v.Policy.RegistrationTimeout) }
+
+// stay says whether one of the NodeClaims' nodes has a pod without a place.
+func (m *mover) stay(names []string, out Draft) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		c, _ := m.view.Snapshot.Claim(name)
+		return out.Stay[c.Node]
+	})
+}
