@@ -123,10 +123,10 @@ func TestDaemon_PlansItsPoliciesIntoTheDeployment(t *testing.T) {
 		return digest
 	}
 	byDefault := deployment(nil)
-	if named := deployment(object{"preference_policy": "Respect", "min_values_policy": "Strict", "node_cost": "0.005", "pause_disruption": false, "use_fips_endpoint": false, "use_dualstack_endpoint": false, "reserved_enis": 0, "vm_memory_overhead_percent": "0.075", "isolated_vpc": false, "log_keys": "karpenter"}); named != byDefault {
+	if named := deployment(object{"preference_policy": "Respect", "landing": "auto", "min_values_policy": "Strict", "node_cost": "0.005", "pause_disruption": false, "use_fips_endpoint": false, "use_dualstack_endpoint": false, "reserved_enis": 0, "vm_memory_overhead_percent": "0.075", "isolated_vpc": false, "log_keys": "karpenter"}); named != byDefault {
 		t.Error("Respect, Strict and 0.005 are not the defaults")
 	}
-	for _, changes := range []object{{"preference_policy": "Ignore"}, {"min_values_policy": "BestEffort"}, {"node_cost": "0"}, {"pause_disruption": true}, {"use_fips_endpoint": true}, {"use_dualstack_endpoint": true}, {"reserved_enis": 1}, {"vm_memory_overhead_percent": "0"}, {"isolated_vpc": true}, {"cluster_ca_bundle": authority}, {"log_keys": "hclog"}, {"scheduler_config": "podTopologySpread: {}"}} {
+	for _, changes := range []object{{"preference_policy": "Ignore"}, {"landing": "prefer"}, {"min_values_policy": "BestEffort"}, {"node_cost": "0"}, {"pause_disruption": true}, {"use_fips_endpoint": true}, {"use_dualstack_endpoint": true}, {"reserved_enis": 1}, {"vm_memory_overhead_percent": "0"}, {"isolated_vpc": true}, {"cluster_ca_bundle": authority}, {"log_keys": "hclog"}, {"scheduler_config": "podTopologySpread: {}"}} {
 		if deployment(changes) == byDefault {
 			t.Errorf("%v changes nothing", changes)
 		}

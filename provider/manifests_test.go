@@ -25,7 +25,7 @@ func TestDaemon_PlansTheObjectsOfTheManifests(t *testing.T) {
 	}{
 		"by default": {nil, "{}", "karpenter"},
 		"with every option": {everyOption(), `
-settings: {clusterName: other, clusterEndpoint: https://10.0.0.1, interruptionQueue: events, region: eu-west-1, preferencePolicy: Ignore,
+settings: {clusterName: other, clusterEndpoint: https://10.0.0.1, interruptionQueue: events, region: eu-west-1, preferencePolicy: Ignore, landing: prefer,
   minValuesPolicy: BestEffort, nodeCost: "0.02", schedulerConfig: "podTopologySpread: {}", pauseDisruption: true,
   reservedENIs: 1, vmMemoryOverheadPercent: "0.05", isolatedVPC: true, useFIPSEndpoint: true, useDualStackEndpoint: true, clusterCABundle: ` + authority + `}
 logLevel: debug

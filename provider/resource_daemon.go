@@ -54,6 +54,7 @@ type daemonModel struct {
 	Replicas         types.Int32  `tfsdk:"replicas"`
 	LogLevel         types.String `tfsdk:"log_level"`
 	PreferencePolicy types.String `tfsdk:"preference_policy"`
+	Landing          types.String `tfsdk:"landing"`
 	MinValuesPolicy  types.String `tfsdk:"min_values_policy"`
 	NodeCost         types.String `tfsdk:"node_cost"`
 	PauseDisruption  types.Bool   `tfsdk:"pause_disruption"`
@@ -138,8 +139,8 @@ func (r *daemon) attributes(ctx context.Context) map[string]schema.Attribute {
 		"log_level": choiceAttribute("One of `"+strings.Join(install.LogLevels(), "`, `")+"`.", install.DefaultLogLevel, install.LogLevels()),
 		"preference_policy": choiceAttribute("What preferences count: preferred affinity, topology spread with `ScheduleAnyway`, taints with "+
 			"`PreferNoSchedule`. `Respect`: a preference is a requirement as long as the pod can then be placed. `Ignore`: preferences are not considered, so the nodes are the cheapest.", install.PreferencesRespect, install.PreferencePolicies()),
-		"min_values_policy": choiceAttribute("What happens if a launch cannot meet the `min_values` of its node pool. `Strict`: nothing is launched from that pool. "+
-			"`BestEffort`: the launch with the most different values is made.", install.MinValuesStrict, install.MinValuesPolicies()),
+		"min_values_policy": minValuesPolicyAttribute(),
+		"landing":           landingAttribute(),
 		"node_cost":         nodeCostAttribute(),
 		"pause_disruption":  pauseDisruptionAttribute(),
 		"legacy_api":        legacyAPIAttribute(),
@@ -357,7 +358,7 @@ func (m daemonModel) deploymentID() types.String {
 // complete tells whether all is known that the objects are made of.
 func (m daemonModel) complete(ctx context.Context) bool {
 	return whollyKnown(ctx, m.Pods.Values()...) && whollyKnown(ctx, m.Namespace, m.ServiceAccount, m.ClusterName, m.ClusterEndpoint, m.Region, m.FIPS, m.DualStack, m.RoleARN, m.QueueName,
-		m.Image, m.ImageReference, m.Replicas, m.LogLevel, m.PreferencePolicy, m.MinValuesPolicy, m.NodeCost, m.PauseDisruption, m.ReservedENIs, m.MemoryOverhead, m.ClusterCA, m.IsolatedVPC, m.LogKeys, m.LegacyAPI, m.SchedulerConfig, m.Labels, m.Annotations)
+		m.Image, m.ImageReference, m.Replicas, m.LogLevel, m.PreferencePolicy, m.MinValuesPolicy, m.Landing, m.NodeCost, m.PauseDisruption, m.ReservedENIs, m.MemoryOverhead, m.ClusterCA, m.IsolatedVPC, m.LogKeys, m.LegacyAPI, m.SchedulerConfig, m.Labels, m.Annotations)
 }
 
 // objects are the objects that the model asks for, in the order in which they are applied.
@@ -368,7 +369,7 @@ func (m daemonModel) objects(ctx context.Context) ([]*unstructured.Unstructured,
 		Replicas: m.Replicas.ValueInt32(), RoleARN: m.RoleARN.ValueString(), ClusterName: m.ClusterName.ValueString(), ClusterEndpoint: m.ClusterEndpoint.ValueString(),
 		Region: m.Region.ValueString(), FIPS: m.FIPS.ValueBool(), DualStack: m.DualStack.ValueBool(), QueueName: m.QueueName.ValueString(), LogLevel: m.LogLevel.ValueString(),
 		PreferencePolicy: m.PreferencePolicy.ValueString(), MinValuesPolicy: m.MinValuesPolicy.ValueString(),
-		NodeCost: m.NodeCost.ValueString(), PauseDisruption: m.PauseDisruption.ValueBool(),
+		Landing: m.Landing.ValueString(), NodeCost: m.NodeCost.ValueString(), PauseDisruption: m.PauseDisruption.ValueBool(),
 		ReservedENIs: m.ReservedENIs.ValueInt32(), MemoryOverhead: m.MemoryOverhead.ValueString(), ClusterCA: m.ClusterCA.ValueString(),
 		IsolatedVPC: m.IsolatedVPC.ValueBool(), LogKeys: m.LogKeys.ValueString(), LegacyAPI: m.LegacyAPI.ValueBool(),
 		SchedulerConfig: m.SchedulerConfig.ValueString(), Labels: stringMap(m.Labels), Annotations: stringMap(m.Annotations), Pods: m.Install(ctx, &diags),

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,6 +61,7 @@ func (m *daemonModel) reconstruct(ctx context.Context, c *cluster, usual install
 	m.QueueName = stringOrNull(environment(container, install.EnvInterruptionQueue))
 	m.LogLevel = types.StringValue(environment(container, install.EnvLogLevel))
 	m.PreferencePolicy = types.StringValue(environment(container, install.EnvPreferencePolicy))
+	m.Landing = types.StringValue(cmp.Or(environment(container, install.EnvLanding), install.LandingAuto))
 	m.MinValuesPolicy = types.StringValue(environment(container, install.EnvMinValuesPolicy))
 	m.NodeCost = types.StringValue(environment(container, install.EnvNodeCost))
 	m.PauseDisruption = types.BoolValue(on(container, install.EnvPauseDisruption))

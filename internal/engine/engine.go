@@ -27,6 +27,15 @@ type Policy = view.Policy
 // Hindrances is what the daemon cannot do at present.
 type Hindrances = view.Hindrances
 
+// Landing is a way for evicted pods to come to their places.
+type Landing = view.Landing
+
+// The ways that a user may ask for; the zero value leaves it to the daemon.
+const (
+	LandBound     = view.LandBound
+	LandPreferred = view.LandPreferred
+)
+
 // Trace counts the work of a Step, for benchmarks and for the record.
 type Trace = journal.Trace
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
@@ -86,6 +87,8 @@ func TestStep_ClosedNodesOpenSoonWhateverBecomesOfThePods(t *testing.T) {
 		"pods do not come back":       {func(*world) {}, 3 * time.Second},
 		"the daemon may not nominate": {func(w *world) { w.policy.CannotNominate = true }, 3 * time.Second},
 		"the daemon may not bind":     {func(w *world) { w.policy.CannotBind = true }, 3 * time.Second},
+		"a reader of taints comes":    {func(w *world) { w.policy.TaintReader = "descheduler kube-system/x" }, 3 * time.Second},
+		"landing becomes prefer":      {func(w *world) { w.policy.Landing = view.LandPreferred }, 3 * time.Second},
 	} {
 		w := halfEmpty(t)
 		out := w.toClose()
@@ -141,33 +144,39 @@ func TestStep_ADeletionThatIsDeclinedEvictsNobody(t *testing.T) {
 	}
 }
 
-func TestStep_ALargeFleetAndADaemonThatMayNotNominateOrBindCloseNothing(t *testing.T) {
-	for name, change := range map[string]func(*world){
-		"may not nominate": func(w *world) { w.policy.CannotNominate = true },
-		"may not bind":     func(w *world) { w.policy.CannotBind = true },
-		"large": func(w *world) {
-			for i := range 305 {
-				n := w.objects.Nodes[0]
-				n.Name = string(rune('a'+i/26)) + string(rune('a'+i%26))
-				n.UID, n.Claim = n.Name, n.Name
-				c := w.objects.Claims[0]
-				c.Name, c.UID, c.Node = n.Name, n.Name, n.Name
-				w.objects.Nodes, w.objects.Claims = append(w.objects.Nodes, n), append(w.objects.Claims, c)
-				w.pods("x"+n.Name, 1, 500, func(p *cluster.Pod) { p.Node, p.Unschedulable = n.Name, false })
-			}
-		},
+// Where others act on closed nodes, where there are too many of them, where the daemon may
+// not bind and where the user says so, nothing is closed. The user decides for all but rights.
+func TestStep_NodesAreClosedOnlyWhereThatDoesNoHarm(t *testing.T) {
+	large := func(w *world) { w.policy.MostClosed = 2 }
+	reader := func(w *world) { w.policy.TaintReader = "descheduler kube-system/x" }
+	set := func(l view.Landing) func(*world) { return func(w *world) { w.policy.Landing = l } }
+	for name, c := range map[string]struct {
+		changes []func(*world)
+		want    plan.Landing
+	}{
+		"as it is":             {nil, plan.Landing{Binds: true, Reason: plan.LandsAutomatically}},
+		"may not nominate":     {[]func(*world){func(w *world) { w.policy.CannotNominate = true }}, plan.Landing{Reason: plan.LandsWithoutRight}},
+		"may not bind":         {[]func(*world){func(w *world) { w.policy.CannotBind = true }, set(view.LandBound)}, plan.Landing{Reason: plan.LandsWithoutRight}},
+		"large":                {[]func(*world){large}, plan.Landing{Reason: plan.LandsInLargeFleet, Detail: "2"}},
+		"large, and as set":    {[]func(*world){large, set(view.LandBound)}, plan.Landing{Binds: true, Reason: plan.LandsAsSet}},
+		"a reader":             {[]func(*world){reader}, plan.Landing{Reason: plan.LandsBesideReader, Detail: "descheduler kube-system/x"}},
+		"a reader, and as set": {[]func(*world){reader, set(view.LandBound)}, plan.Landing{Binds: true, Reason: plan.LandsAsSet}},
+		"as set":               {[]func(*world){set(view.LandPreferred)}, plan.Landing{Reason: plan.LandsAsSet}},
 	} {
 		w := halfEmpty(t)
-		change(w)
-		deleted := 0
+		for _, change := range c.changes {
+			change(w)
+		}
+		if got := engine.Standings(w.looked()).Landing; got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+		deleted, closed := 0, 0
 		w.settle(60, func(o engine.Output) {
 			deleted += len(of[plan.Delete](o))
-			if x := of[plan.Close](o); len(x) > 0 && (name != "large" || len(w.objects.Nodes) > 300) {
-				t.Errorf("%s: %d of %d nodes are closed", name, len(x), len(w.objects.Nodes))
-			}
+			closed += len(of[plan.Close](o))
 		})
-		if deleted == 0 {
-			t.Errorf("%s: no node went", name)
+		if deleted == 0 || closed > 0 != c.want.Binds {
+			t.Errorf("%s: %d nodes went, %d were closed", name, deleted, closed)
 		}
 	}
 }

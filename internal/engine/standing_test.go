@@ -257,7 +257,7 @@ func TestStandingOfPod_SaysWhetherThePodKeepsItsNodeLikeTheNodeItself(t *testing
 		if want != "" && got.Hold != got.Node.Stay {
 			t.Errorf("the pod says %+v, its node %+v", got.Hold, got.Node.Stay)
 		}
-		if want != "" && !strings.Contains(got.Explain(), want.Remedy()) {
+		if want != "" && !strings.Contains(got.Explain(), (plan.Stay{Reason: want}).Remedy()) {
 			t.Errorf("%s: %s lacks the remedy", want, got.Explain())
 		}
 		for _, other := range w.objects.Pods {

@@ -112,6 +112,7 @@ func (o Options) env() []corev1.EnvVar {
 		{Name: EnvLogLevel, Value: o.LogLevel},
 		{Name: EnvPreferencePolicy, Value: o.PreferencePolicy},
 		{Name: EnvMinValuesPolicy, Value: o.MinValuesPolicy},
+		{Name: EnvLanding, Value: o.Landing},
 		{Name: EnvNodeCost, Value: o.NodeCost},
 		{Name: EnvPauseDisruption, Value: strconv.FormatBool(o.PauseDisruption)},
 		{Name: EnvReservedENIs, Value: strconv.Itoa(int(o.ReservedENIs))},

@@ -14,6 +14,7 @@ const (
 	EnvPreferencePolicy  = "PREFERENCE_POLICY"          // see PreferencePolicies
 	EnvMinValuesPolicy   = "MIN_VALUES_POLICY"          // see MinValuesPolicies
 	EnvNodeCost          = "NODE_COST"                  // dollars an hour; see ParseNodeCost
+	EnvLanding           = "LANDING"                    // see Landings
 	EnvSchedulerConfig   = "SCHEDULER_CONFIG"           // podTopologySpread.defaultConstraints of the kube-scheduler's configuration
 	EnvPauseDisruption   = "PAUSE_DISRUPTION"           // true or false; see Options
 	EnvReservedENIs      = "RESERVED_ENIS"              // network interfaces of each instance that pods do not use

@@ -220,7 +220,7 @@ func TestDeployment_RunsWithoutPrivilegeOnItsPodsAddress(t *testing.T) {
 	for _, e := range container.Env {
 		env[e.Name] = e
 	}
-	for name, want := range map[string]string{EnvClusterName: "lab", EnvRegion: "us-west-2", EnvInterruptionQueue: "lab", EnvLogLevel: "info", EnvPreferencePolicy: "Respect", EnvMinValuesPolicy: "Strict", EnvNodeCost: "0.005", EnvPauseDisruption: "false", EnvReservedENIs: "0", EnvMemoryOverhead: "0.075", EnvIsolatedVPC: "false", EnvLogKeys: "karpenter", EnvMetricsPort: "8080", EnvHealthProbePort: "8081"} {
+	for name, want := range map[string]string{EnvClusterName: "lab", EnvRegion: "us-west-2", EnvInterruptionQueue: "lab", EnvLogLevel: "info", EnvPreferencePolicy: "Respect", EnvLanding: "auto", EnvMinValuesPolicy: "Strict", EnvNodeCost: "0.005", EnvPauseDisruption: "false", EnvReservedENIs: "0", EnvMemoryOverhead: "0.075", EnvIsolatedVPC: "false", EnvLogKeys: "karpenter", EnvMetricsPort: "8080", EnvHealthProbePort: "8081"} {
 		if env[name].Value != want {
 			t.Errorf("%s is %q, want %q", name, env[name].Value, want)
 		}
@@ -315,6 +315,7 @@ func TestObjects_BadOptionIsNamedWithItsRemedy(t *testing.T) {
 		"role name":     {func(o *Options) { o.RoleARN = "lab-karpenter" }, `daemon role ARN "lab-karpenter": must be arn:`},
 		"queue by URL":  {func(o *Options) { o.QueueName = "https://x/y" }, `daemon queue name "https://x/y"`},
 		"log level":     {func(o *Options) { o.LogLevel = "loud" }, `daemon log level: "loud": must be one of trace, debug, info, warn, error`},
+		"landing":       {func(o *Options) { o.Landing = "Bind" }, `daemon landing: "Bind": must be one of auto, bind, prefer`},
 		"preferences":   {func(o *Options) { o.PreferencePolicy = "respect" }, `daemon preference policy: "respect": must be one of Respect, Ignore`},
 		"min values":    {func(o *Options) { o.MinValuesPolicy = "Lenient" }, `daemon min-values policy: "Lenient": must be one of Strict, BestEffort`},
 		"node cost":     {func(o *Options) { o.NodeCost = "-1" }, `daemon node cost "-1": must be dollars an hour from 0 to 100, such as 0.005`},
@@ -377,6 +378,16 @@ func TestObjects_LegacyDefinitionsOnlyWhenAskedForRightsAlways(t *testing.T) {
 			if !slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, resource) }) {
 				t.Errorf("asked %t: no rule on %s", asked, resource)
 			}
+		}
+	}
+}
+
+func TestRules_WithoutLandingByBindingsThereIsNoRightToThem(t *testing.T) {
+	for _, landing := range Landings() {
+		o := Options{Landing: landing}
+		may := slices.ContainsFunc(o.clusterRules(), func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "pods/binding") })
+		if may != (landing != LandingPrefer) {
+			t.Errorf("%s: the right to create pods/binding is %t", landing, may)
 		}
 	}
 }

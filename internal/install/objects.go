@@ -81,7 +81,7 @@ func (o Options) typed() []runtime.Object {
 	}
 	account := o.account()
 	objects = append(objects, account,
-		&rbacv1.ClusterRole{TypeMeta: kind(rbacAPI, "ClusterRole"), ObjectMeta: o.meta(""), Rules: clusterRules()},
+		&rbacv1.ClusterRole{TypeMeta: kind(rbacAPI, "ClusterRole"), ObjectMeta: o.meta(""), Rules: o.clusterRules()},
 		&rbacv1.ClusterRoleBinding{
 			TypeMeta: kind(rbacAPI, "ClusterRoleBinding"), ObjectMeta: o.meta(""),
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: o.Name}, Subjects: o.subjects(),

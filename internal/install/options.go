@@ -36,6 +36,16 @@ const (
 	MinValuesBestEffort = "BestEffort"
 )
 
+// Values of Landing: how pods come to their places that are evicted to save money.
+const (
+	LandingAuto   = "auto"   // as LandingBind, unless other controllers act on closed nodes or the cluster is large
+	LandingBind   = "bind"   // nodes with room are closed for seconds, and the daemon binds the pods
+	LandingPrefer = "prefer" // the kube-scheduler chooses, and the daemon may not bind pods
+)
+
+// Landings are the values of Landing, the default first.
+func Landings() []string { return []string{LandingAuto, LandingBind, LandingPrefer} }
+
 // LogLevels are the values of LogLevel, most verbose first.
 func LogLevels() []string { return []string{"trace", "debug", "info", "warn", "error"} }
 
@@ -106,6 +116,7 @@ type Options struct {
 	LogLevel                        string
 	PreferencePolicy                string
 	MinValuesPolicy                 string
+	Landing                         string
 	NodeCost                        string            // dollars an hour; see CheckNodeCost
 	PauseDisruption                 bool              // no node goes for a reason that budgets bound
 	ReservedENIs                    int32             // network interfaces of each instance that pods do not use
@@ -132,6 +143,7 @@ func (o Options) withDefaults() Options {
 	set(&o.LogLevel, DefaultLogLevel)
 	set(&o.PreferencePolicy, PreferencesRespect)
 	set(&o.MinValuesPolicy, MinValuesStrict)
+	set(&o.Landing, LandingAuto)
 	set(&o.NodeCost, DefaultNodeCost)
 	set(&o.MemoryOverhead, DefaultMemoryOverhead)
 	set(&o.LogKeys, LogKeysKarpenter)
@@ -204,6 +216,7 @@ func (o Options) check() error {
 		{"log keys", o.LogKeys, LogKeys()},
 		{"preference policy", o.PreferencePolicy, PreferencePolicies()},
 		{"min-values policy", o.MinValuesPolicy, MinValuesPolicies()},
+		{"landing", o.Landing, Landings()},
 	} {
 		if !slices.Contains(choice.of, choice.value) {
 			fault(choice.option, "%q: must be one of %s", choice.value, strings.Join(choice.of, ", "))

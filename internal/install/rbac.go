@@ -13,9 +13,9 @@ func rule(group string, resources, verbs []string) rbacv1.PolicyRule {
 }
 
 // clusterRules are the daemon's rights in all namespaces.
-func clusterRules() []rbacv1.PolicyRule {
+func (o Options) clusterRules() []rbacv1.PolicyRule {
 	watch := []string{"list", "watch"}
-	return []rbacv1.PolicyRule{
+	rules := []rbacv1.PolicyRule{
 		// Objects that decisions depend on, together with the pods and nodes below.
 		rule("apps", []string{"daemonsets", "replicasets", "statefulsets"}, watch),
 		rule("batch", []string{"jobs"}, watch),
@@ -25,10 +25,10 @@ func clusterRules() []rbacv1.PolicyRule {
 		rule("scheduling.k8s.io", []string{"priorityclasses"}, watch),
 		rule("node.k8s.io", []string{"runtimeclasses"}, watch),
 		rule("policy", []string{"poddisruptionbudgets"}, watch),
-		// Pods: nominated for a node, evicted, bound to the place that a move has for them, and deleted after a termination grace period.
+		// Pods: nominated for a node, evicted, and deleted after a termination grace period.
 		rule("", []string{"pods"}, []string{"get", "list", "watch", "delete"}),
 		rule("", []string{"pods/status"}, []string{"patch"}),
-		rule("", []string{"pods/eviction", "pods/binding"}, []string{"create"}),
+		rule("", []string{"pods/eviction"}, []string{"create"}),
 		// Nodes: labels, taints and finalizer are patched; nodes are deleted, never created.
 		rule("", []string{"nodes"}, []string{"get", "list", "watch", "patch", "delete"}),
 		// The product's own kinds.
@@ -50,7 +50,14 @@ func clusterRules() []rbacv1.PolicyRule {
 		rule("", []string{"events"}, []string{"create", "patch"}),
 		rule("events.k8s.io", []string{"events"}, []string{"create", "patch"}),
 	}
+	if o.Landing != LandingPrefer {
+		rules = append(rules, bindingRule())
+	}
+	return rules
 }
+
+// bindingRule is the right to bind evicted pods to the places that a move has for them.
+func bindingRule() rbacv1.PolicyRule { return rule("", []string{"pods/binding"}, []string{"create"}) }
 
 // configMapRules are the daemon's rights to ConfigMaps of its own namespace: the one that the
 // installation makes for it, and the settings that Karpenter had before v1, which say what a

@@ -5,7 +5,7 @@ package install
 // Deployment sets, nobody can set a second time.
 func Settings() []string {
 	return []string{
-		EnvClusterName, EnvClusterEndpoint, EnvInterruptionQueue, EnvRegion, EnvFIPS, EnvDualStack, EnvLogLevel, EnvPreferencePolicy, EnvMinValuesPolicy,
+		EnvClusterName, EnvClusterEndpoint, EnvInterruptionQueue, EnvRegion, EnvFIPS, EnvDualStack, EnvLogLevel, EnvPreferencePolicy, EnvMinValuesPolicy, EnvLanding,
 		EnvNodeCost, EnvSchedulerConfig, EnvPauseDisruption, EnvReservedENIs, EnvMemoryOverhead, EnvClusterCA, EnvIsolatedVPC, EnvLogKeys,
 		EnvMetricsPort, EnvHealthProbePort,
 		EnvSystemNamespace, EnvPodName, EnvBindAddress, EnvMemoryLimit, EnvTimeFactor, EnvLoopback,

@@ -15,6 +15,8 @@ type Standings struct {
 	Pools  []PoolStanding // by name
 	Moves  []MoveStanding // that have begun, by id
 	Target Target
+	// Landing is how pods that are evicted to save money come to their places.
+	Landing Landing
 }
 
 // Standing says why one node of a NodePool stays or goes. Exactly one of Goes and Stay is

@@ -49,8 +49,8 @@ func (c config) needsSelectors() bool { return len(c.Spread) > 0 }
 type given struct {
 	config
 
-	level, address, loopback, metrics, health, preferences, minValues, nodeCost, pause, scheduler, factor string
-	fips, dualStack, enis, overhead, authority, isolated                                                  string
+	level, address, loopback, metrics, health, preferences, minValues, nodeCost, pause, scheduler, factor, landing string
+	fips, dualStack, enis, overhead, authority, isolated                                                           string
 }
 
 // bind declares the flags. What a flag does not say, the environment says.
@@ -71,6 +71,7 @@ func (g *given) bind(flags *pflag.FlagSet, env func(string) string) {
 	text(&g.level, "log-level", install.EnvLogLevel, install.DefaultLogLevel, "trace, debug, info, warn or error")
 	text(&g.preferences, "preference-policy", install.EnvPreferencePolicy, install.PreferencesRespect, "Respect: plans consider the preferences of pods; Ignore: they do not")
 	text(&g.minValues, "min-values-policy", install.EnvMinValuesPolicy, install.MinValuesStrict, "if a NodePool's minValues cannot be met, Strict: launch nothing; BestEffort: launch what comes closest")
+	text(&g.landing, "landing", install.EnvLanding, install.LandingAuto, "how pods come to their places that are evicted to save money. auto: as bind, unless other controllers act on closed nodes or the cluster is large; bind: nodes with room are closed for seconds, and the daemon binds the pods; prefer: the kube-scheduler chooses")
 	text(&g.nodeCost, "node-cost", install.EnvNodeCost, install.DefaultNodeCost, "dollars an hour that each node costs beside its instance, volumes and public address, such as licences; 0 for none")
 	g.toggle(flags, env, &g.pause, "pause-disruption", install.EnvPauseDisruption, "no node goes for a reason that disruption budgets bound: nodes stay that are empty or could be cheaper, that have drifted or expire")
 	g.toggle(flags, env, &g.fips, "use-fips-endpoint", install.EnvFIPS, "call the FIPS endpoints of AWS")
@@ -159,6 +160,7 @@ func (c *config) take(g given) []error {
 	}{
 		{g.preferences, "preference-policy", install.PreferencePolicies()},
 		{g.minValues, "min-values-policy", install.MinValuesPolicies()},
+		{g.landing, "landing", install.Landings()},
 		{g.LogKeys, "log-keys", install.LogKeys()},
 	} {
 		if !slices.Contains(policy.of, policy.value) {
@@ -168,6 +170,9 @@ func (c *config) take(g given) []error {
 	c.Policy = engine.DefaultPolicy()
 	c.Policy.IgnorePreferences = g.preferences == install.PreferencesIgnore
 	c.Policy.BestEffortMinValues = g.minValues == install.MinValuesBestEffort
+	if g.landing != install.LandingAuto {
+		c.Policy.Landing = engine.Landing(g.landing)
+	}
 	var err error
 	if c.Policy.NodeCost, err = install.ParseNodeCost(g.nodeCost); err != nil {
 		faults = append(faults, fmt.Errorf("setting node-cost: %w", err))

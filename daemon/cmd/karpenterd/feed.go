@@ -98,13 +98,14 @@ func watches(c *kube.Clients, selectors bool) []watched {
 }
 
 // feed starts the watches that keep the world up to date. It returns when the world
-// has every object. The keeper drops the fields that nothing reads.
-func feed(ctx context.Context, clients *kube.Clients, w *world.World, older older, keeper *translate.Keeper, selectors bool) error {
+// has every object. keep drops the fields of an object that nothing reads, and forget is told
+// of what is gone.
+func feed(ctx context.Context, clients *kube.Clients, w *world.World, older older, keep, forget func(metav1.Object), selectors bool) error {
 	var synced []cache.InformerSynced
 	for _, x := range watches(clients, selectors) {
-		started, err := x.start(ctx, keeper.Keep,
+		started, err := x.start(ctx, keep,
 			func(o metav1.Object) { older.Observe(o); w.Observe(o) },
-			func(o metav1.Object) { w.Forget(o); older.Forget(o) })
+			func(o metav1.Object) { w.Forget(o); older.Forget(o); forget(o) })
 		if err != nil {
 			return err
 		}

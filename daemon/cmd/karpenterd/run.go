@@ -30,6 +30,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/podevent"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/pool"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/remark"
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/taints"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/telemetry"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/world"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
@@ -65,6 +66,7 @@ type daemon struct {
 	legacy  *legacyapi.Server
 	foreign sync.Once // the warning that definitions of older kinds are somebody else's
 	keeper  *translate.Keeper
+	readers *taints.Readers
 	events  record.EventRecorder
 }
 
@@ -91,7 +93,7 @@ func runCommand(env func(string) string) *cobra.Command {
 // run works until the context ends, or until an error that only a restart can
 // resolve. A replica that is not elected keeps its world up to date meanwhile.
 func run(ctx context.Context, c config) error {
-	d := &daemon{config: c, metrics: telemetry.NewMetrics(version), health: telemetry.NewHealth("starting")}
+	d := &daemon{config: c, metrics: telemetry.NewMetrics(version), health: telemetry.NewHealth("starting"), readers: taints.NewReaders(nil)}
 	d.logger = newLogger(c, os.Stderr)
 	kube.LogTo(d.logger.Named("client-go"))
 	d.logger.Info("start", "version", version, "cluster", c.ClusterName, "region", c.Region, "pause_disruption", c.Policy.PauseDisruption)
@@ -109,7 +111,7 @@ func run(ctx context.Context, c config) error {
 		if err := d.connect(ctx); err != nil {
 			return err
 		}
-		if err := feed(ctx, d.kube, d.world, d.legacy, d.keeper, c.needsSelectors()); err != nil {
+		if err := feed(ctx, d.kube, d.world, d.legacy, d.keep, d.readers.Forget, c.needsSelectors()); err != nil {
 			return err
 		}
 		if err := d.serveLegacy(ctx); err != nil {
@@ -245,7 +247,7 @@ func (d *daemon) work(ctx context.Context) error {
 	recorder := d.recorder()
 	seen := witness{recorder, pools}
 	decisions := loop.New(loop.Config{
-		World: d.world, Recorder: recorder, Policy: d.config.Policy, WorkLimit: loop.WorkLimit, Logger: d.logger.Named("loop"), ExactNamespaces: d.joined.exactNamespaces,
+		World: d.world, Recorder: recorder, Policy: d.config.Policy, WorkLimit: loop.WorkLimit, Logger: d.logger.Named("loop"), Learn: d.learnNow,
 		Memory: engine.After(pool.DisruptedUntil(d.world.NodePools(), time.Now())),
 		Actor:  &act.Actor{Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world, Recorder: seen, Now: time.Now},
 	})
@@ -330,15 +332,29 @@ func (d *daemon) learn(ctx context.Context) error {
 	return err
 }
 
+// keep looks at an object that is watched before the fields are dropped that no decision
+// needs.
+func (d *daemon) keep(o metav1.Object) {
+	d.readers.Observe(o)
+	d.keeper.Keep(o)
+}
+
+// learnNow notes what is known of the cluster by now.
+func (d *daemon) learnNow(h *engine.Hindrances) {
+	h.ExactNamespaces, h.TaintReader = d.joined.exactNamespaces(), d.readers.Found()
+}
+
 // rights returns what tells the loop which rights the daemon has.
 func (d *daemon) rights(l *loop.Loop) func(context.Context, time.Time) error {
 	return func(ctx context.Context, _ time.Time) error {
 		may, err := kube.MayNominate(ctx, d.kube.Core)
 		if err == nil {
 			l.Nominate(may)
-			may, err = kube.MayBind(ctx, d.kube.Core)
 		}
-		if err == nil {
+		if err != nil || d.config.Policy.Landing == engine.LandPreferred {
+			return err // without bindings, the right to them is not asked for
+		}
+		if may, err = kube.MayBind(ctx, d.kube.Core); err == nil {
 			l.Bind(may)
 		}
 		return err

@@ -59,11 +59,11 @@ type Config struct {
 	Actor    Actor
 	Recorder Recorder
 	Policy   engine.Policy // its Hindrances are the start; Nominate, Bind and CloudAway change the loop's copy
-	// ExactNamespaces says before each Step what Policy.ExactNamespaces is now, as the control
-	// plane may be upgraded; nil: what Policy says.
-	ExactNamespaces func() bool
-	Logger          hclog.Logger
-	Memory          engine.Memory // that the first Step starts with
+	// Learn notes before each Step what else is known of the cluster by now, such as its
+	// version, as the control plane may be upgraded; nil: what Policy says.
+	Learn  func(*engine.Hindrances)
+	Logger hclog.Logger
+	Memory engine.Memory // that the first Step starts with
 	// WorkLimit bounds each Step (engine.Input.WorkLimit); 0 is no limit.
 	WorkLimit int
 }
@@ -229,8 +229,8 @@ func (l *Loop) step(ctx context.Context) time.Time {
 	policy := l.config.Policy
 	policy.Hindrances = l.hinders
 	l.mu.Unlock()
-	if l.config.ExactNamespaces != nil {
-		policy.ExactNamespaces = l.config.ExactNamespaces()
+	if l.config.Learn != nil {
+		l.config.Learn(&policy.Hindrances)
 	}
 
 	in := engine.Input{

@@ -325,7 +325,7 @@ func TestLoop_PlansAsTheSchedulerOfTheMomentReadsNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, exact := newStage(t), false
 		l := loop.New(loop.Config{
-			World: s, Actor: s, Recorder: s, Policy: engine.DefaultPolicy(), Logger: hclog.NewNullLogger(), ExactNamespaces: func() bool { return exact },
+			World: s, Actor: s, Recorder: s, Policy: engine.DefaultPolicy(), Logger: hclog.NewNullLogger(), Learn: func(h *engine.Hindrances) { h.ExactNamespaces = exact },
 		})
 		for range 2 {
 			s.policies = nil

@@ -56,6 +56,7 @@ type PoolDecision struct {
 	Nodes    int64            `json:"nodes"`
 	Allowed  map[string]int64 `json:"allowedDisruptions,omitempty"` // by reason; none where no budget bounds it
 	Used     int64            `json:"nodesConsumingBudgets"`
+	Landing  string           `json:"landing"` // how pods come to their places that are evicted to save money
 }
 
 // MoveDecision is a move that has begun. Prices include volumes and the like.
@@ -131,7 +132,7 @@ func (d *Decisions) Report() (out Report, known bool) {
 		out.Nodes = append(out.Nodes, nodeDecision(&all.Nodes[i]))
 	}
 	for i := range all.Pools {
-		out.Pools = append(out.Pools, poolDecision(&all.Pools[i]))
+		out.Pools = append(out.Pools, poolDecision(&all.Pools[i], all.Landing))
 	}
 	for i := range all.Moves {
 		out.Moves = append(out.Moves, moveDecision(&all.Moves[i]))
@@ -178,8 +179,8 @@ func nodeDecision(s *plan.Standing) NodeDecision {
 	}
 }
 
-func poolDecision(p *plan.PoolStanding) PoolDecision {
-	x := PoolDecision{NodePool: p.Pool, Standing: string(p.Reason), Until: given(p.Until), Why: p.Explain(), Nodes: p.Nodes}
+func poolDecision(p *plan.PoolStanding, l plan.Landing) PoolDecision {
+	x := PoolDecision{NodePool: p.Pool, Standing: string(p.Reason), Until: given(p.Until), Why: p.Explain(), Nodes: p.Nodes, Landing: l.Explain()}
 	for _, b := range p.Budgets {
 		x.Used = b.Used
 		if b.Bounded {

@@ -24,6 +24,7 @@ type disruptions struct {
 	allowed, consuming          *prometheus.GaugeVec
 	nodes, pools                *prometheus.GaugeVec // standings
 	targetNodes, targetFrees    prometheus.Gauge
+	landing                     *prometheus.GaugeVec
 
 	announced map[string]string // NodeClaims of which the decision is counted: their UIDs by name
 }
@@ -57,13 +58,14 @@ func newDisruptions() *disruptions {
 		targetNodes: gauge("karpenterd_consolidation_target_nodes",
 			"Nodes with pods that the last search of the fleet found to be worth removing and that have not begun to go."),
 		targetFrees: gauge("karpenterd_consolidation_target_dollars_per_hour", "What these nodes cost an hour."),
+		landing:     gauges("karpenterd_landing", "1 for the way in which pods come to their places that are evicted to save money (bind or prefer), and the reason for it.", "way", "reason"),
 		announced:   map[string]string{},
 	}
 }
 
 func (d *disruptions) collectors() []prometheus.Collector {
 	return []prometheus.Collector{
-		d.claims, d.decisions, d.byPool, d.failures, d.freed, d.replaced, d.eligible, d.allowed, d.consuming, d.nodes, d.pools, d.targetNodes, d.targetFrees,
+		d.claims, d.decisions, d.byPool, d.failures, d.freed, d.replaced, d.eligible, d.allowed, d.consuming, d.nodes, d.pools, d.targetNodes, d.targetFrees, d.landing,
 	}
 }
 
@@ -207,7 +209,7 @@ func (d *disruptions) decided(s cluster.Snapshot, x decision) {
 
 // publish sets the gauges.
 func (d *disruptions) publish(all plan.Standings) {
-	for _, g := range []*prometheus.GaugeVec{d.eligible, d.allowed, d.consuming, d.nodes, d.pools} {
+	for _, g := range []*prometheus.GaugeVec{d.eligible, d.allowed, d.consuming, d.nodes, d.pools, d.landing} {
 		g.Reset()
 	}
 	for _, why := range []plan.DeleteReason{plan.Drifted, plan.Empty, plan.Underutilized} {
@@ -235,6 +237,7 @@ func (d *disruptions) publish(all plan.Standings) {
 			d.consuming.WithLabelValues(p.Pool, string(b.Reason)).Set(float64(b.Used))
 		}
 	}
+	d.landing.WithLabelValues(all.Landing.Way(), string(all.Landing.Reason)).Set(1)
 	d.targetNodes.Set(float64(len(all.Target.Claims)))
 	d.targetFrees.Set(dollars(all.Target.Frees))
 }

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -281,7 +282,7 @@ func TestExplain_PrintsTheStandingOfAPoolAndWhetherARunningPodKeepsItsNode(t *te
 	})
 	m.Decisions.note(in, nil)
 	for _, c := range []struct{ what, name, want string }{
-		{"pool", "p", `nodepool p (nodes: 2) DisruptionBudget: a disruption budget allows no more nodes now: "p" (nodes: 0)` + "\n"},
+		{"pool", "p", `nodepool p (nodes: 2) DisruptionBudget: a disruption budget allows no more nodes now: "p" (nodes: 0); nodes with room are closed for seconds while pods are evicted to save money, and the daemon binds these pods` + "\n"},
 		{"pool", "q", "error: nodepool q: the last plan does not know it"},
 		{
 			"pod", "default/a", "pod default/a runs on node a, the pod keeps the node: pod default/a has the annotation karpenter.sh/do-not-disrupt; remove the annotation from the pod",
@@ -333,5 +334,37 @@ func TestRecorder_APodThatIsDeletedAtTheDeadlineIsToldOnce(t *testing.T) {
 	if len(got) != 2 || got[0] != "Normal Evicted Evicted pod: Drifted" ||
 		!strings.HasPrefix(got[1], "Warning Disrupted The pod is deleted, whatever protects it, because its node ends at 1970-01-12T13:46:40Z") {
 		t.Errorf("%q", got)
+	}
+}
+
+// Whoever wonders why savings take longer beside a descheduler finds it in the Events of the
+// pool, in explain and among the metrics. A way that a user chose is no news.
+func TestRecorder_SaysWhyEvictedPodsAreLeftToTheScheduler(t *testing.T) {
+	r, events := observer()
+	const beside = "descheduler in namespace kube-system acts on the taints of nodes"
+	for i, c := range []struct {
+		change func(*engine.Policy)
+		way    string
+		reason plan.LandingReason
+		want   string
+	}{
+		{func(*engine.Policy) {}, "bind", plan.LandsAutomatically, ""},
+		{func(p *engine.Policy) { p.TaintReader = "descheduler in namespace kube-system" }, "prefer", plan.LandsBesideReader, beside},
+		{func(p *engine.Policy) { p.TaintReader = "descheduler in namespace kube-system" }, "prefer", plan.LandsBesideReader, ""},
+		{func(p *engine.Policy) { p.Landing = engine.LandPreferred }, "prefer", plan.LandsAsSet, ""},
+		{func(p *engine.Policy) { p.CannotBind = true }, "prefer", plan.LandsWithoutRight, "the daemon may not create pods/binding"},
+	} {
+		in := changedFleet(t, 1, func(*cluster.Objects) {})
+		in.Policy = engine.DefaultPolicy()
+		c.change(&in.Policy)
+		r.standings(in)
+		got := about(events(), landingLimited)
+		if c.want == "" && len(got) > 0 || c.want != "" && (len(got) != 1 || !strings.Contains(got[0], "Normal LandingLimited Savings take longer: ") || !strings.Contains(got[0], c.want)) {
+			t.Errorf("look %d: %q, want %q", i, got, c.want)
+		}
+		name := fmt.Sprintf(`karpenterd_landing{reason=%q,way=%q}`, c.reason, c.way)
+		if v := value(t, r.Metrics, name); v != 1 {
+			t.Errorf("look %d: %s is %v", i, name, v)
+		}
 	}
 }

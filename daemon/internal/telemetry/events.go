@@ -30,6 +30,7 @@ const (
 	podWithoutController       disruptionEvent = "PodWithoutController"
 	evicted                    disruptionEvent = "Evicted"
 	disrupted                  disruptionEvent = "Disrupted"
+	landingLimited             disruptionEvent = "LandingLimited"
 )
 
 const (
@@ -83,6 +84,7 @@ func (r *Recorder) tellStandings(all plan.Standings) {
 			r.event(r.poolReference(p.Pool, p.UID), corev1.EventTypeNormal, string(disruptionBlocked), "No more nodes are disrupted: "+p.Explain())
 		}
 	}
+	r.tellLanding(&look, all)
 	for i := range all.Nodes {
 		s := &all.Nodes[i]
 		if s.Goes != "" {
@@ -92,6 +94,18 @@ func (r *Recorder) tellStandings(all plan.Standings) {
 		kind, reason, text := stays(s)
 		if reason != "" && s.Node != "" && look.news("nodeclaim/"+s.Claim, string(reason)+" "+string(s.Stay.Reason)) {
 			r.pair(s.Claim, s.ClaimUID, s.Node, kind, reason, text)
+		}
+	}
+}
+
+// tellLanding sends NodePools an Event where nobody but the daemon has decided that evicted
+// pods land where the kube-scheduler puts them.
+func (r *Recorder) tellLanding(look *telling, all plan.Standings) {
+	for i := range all.Pools {
+		p := &all.Pools[i]
+		look.keep("landing/" + p.Pool)
+		if l := all.Landing; !l.Binds && l.Reason != plan.LandsAsSet && p.Nodes > 0 && look.news("landing/"+p.Pool, l.Explain()) {
+			r.event(r.poolReference(p.Pool, p.UID), corev1.EventTypeNormal, string(landingLimited), "Savings take longer: "+l.Explain())
 		}
 	}
 }

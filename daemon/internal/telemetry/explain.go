@@ -74,7 +74,7 @@ func explainPool(ctx context.Context, address, name string) (string, error) {
 		return "", fmt.Errorf("nodepool %s: %w", name, errUnknown)
 	}
 	p := report.Pools[i]
-	return fmt.Sprintf("nodepool %s (nodes: %d) %s: %s", p.NodePool, p.Nodes, p.Standing, p.Why), nil
+	return fmt.Sprintf("nodepool %s (nodes: %d) %s: %s; %s", p.NodePool, p.Nodes, p.Standing, p.Why, p.Landing), nil
 }
 
 func explainPod(ctx context.Context, address, name string) (string, error) {

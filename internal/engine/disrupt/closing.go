@@ -9,7 +9,6 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -20,20 +19,11 @@ import (
 // which the pods come back. Each pod is bound to its place, and the nodes open again.
 // Package open has the second half; there pods of others end the wait at once.
 
-// mostClosed is how many nodes a fleet has at most in which nodes are closed: as many as the
-// daemon may write at once. In a larger fleet a hole costs less, and the writes cost more.
-const mostClosed = 300
-
-// Closes says whether nodes are closed for evicted pods in the cluster.
-func Closes(v view.View) bool {
-	return v.Snapshot.NodeCount() <= mostClosed && !v.Policy.CannotBind && !v.Policy.CannotNominate
-}
-
 // closing closes the nodes with room for the pods of nodes that this plan deletes to save
 // money, and promises these pods their places there. A deletion that was declined before
 // may be declined again, and closes none.
 func closing(r *retirer) (out []plan.Action) {
-	if !Closes(r.View) {
+	if !r.Policy.LandingIn(r.Snapshot.NodeCount()).Binds {
 		return nil
 	}
 	leaving := evictsMore(r)

@@ -189,19 +189,20 @@ func (x *candidate) policy() plan.Stay {
 
 // quiet is for how long the node has had no pod to move, or the same pods.
 func (x *candidate) quiet() plan.Stay {
-	switch x.why {
-	case plan.Underutilized:
+	if x.saves() {
 		if at, quiet := x.gates.judge.Quiet(x.claim, &x.pool); !quiet {
 			return plan.Stay{Reason: plan.NotQuiet, Until: at}
 		}
-	case plan.Empty:
-		at, empty := memory.FirstSeen(x.gates.memory.EmptySince, x.claim.Name)
-		if !empty {
-			return plan.Stay{Reason: plan.NotQuiet}
-		}
-		if end := at.Add(x.pool.Disruption.After); x.gates.view.Now.Before(end) {
-			return plan.Stay{Reason: plan.NotQuiet, Until: end}
-		}
+	}
+	if x.why != plan.Empty {
+		return plan.Stay{}
+	}
+	at, empty := memory.FirstSeen(x.gates.memory.EmptySince, x.claim.Name)
+	switch end := at.Add(x.pool.Disruption.After); {
+	case !empty:
+		return plan.Stay{Reason: plan.NotQuiet}
+	case x.gates.view.Now.Before(end):
+		return plan.Stay{Reason: plan.NotQuiet, Until: end}
 	}
 	return plan.Stay{}
 }

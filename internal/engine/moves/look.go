@@ -6,7 +6,6 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/consolidate"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/disrupt"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
@@ -136,7 +135,7 @@ func terms(m *mover) consolidate.Question {
 		MoveTime: p.MoveTime,
 		Share:    p.MoveShare, LargestMilliCPU: p.SoftMaxMilliCPU,
 	}
-	if m.state.pace.drained() && !disrupt.Closes(m.view) {
+	if m.state.pace.drained() && !m.view.Policy.LandingIn(m.view.Snapshot.NodeCount()).Binds {
 		q.Share = max(q.Share, drainedShare)
 	}
 	q.Left = q.Fleet.LeftIn(m.view.Snapshot)

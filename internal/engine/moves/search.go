@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/consolidate"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/disrupt"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
@@ -78,7 +77,7 @@ func (m *mover) waitAgain() {
 func (m *mover) question() consolidate.Question {
 	q := terms(m)
 	q.Nodes = m.nodes()
-	q.Alike = !disrupt.Closes(m.view) && slices.ContainsFunc(q.Nodes, func(n consolidate.Node) bool {
+	q.Alike = !m.view.Policy.LandingIn(m.view.Snapshot.NodeCount()).Binds && slices.ContainsFunc(q.Nodes, func(n consolidate.Node) bool {
 		return consolidate.Ratio(&n.State.Node) != consolidate.Ratio(&q.Nodes[0].State.Node)
 	})
 	return q

@@ -15,7 +15,7 @@ import (
 // last Step returned. Standings decides nothing.
 func Standings(in Input, st State, m memory.Memory) plan.Standings {
 	s := newStandings(in, st, m)
-	out := plan.Standings{Moves: s.begun(), Target: s.target()}
+	out := plan.Standings{Moves: s.begun(), Target: s.target(), Landing: s.Policy.LandingIn(s.Snapshot.NodeCount())}
 	nodes := map[string][]plan.Standing{} // by NodePool
 	for c := range s.Snapshot.EachClaim() {
 		x := s.of(c)

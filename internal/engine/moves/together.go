@@ -2,7 +2,6 @@ package moves
 
 import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/disrupt"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
@@ -18,7 +17,7 @@ type together struct {
 }
 
 func togetherOf(v view.View) together {
-	if !disrupt.Closes(v) {
+	if !v.Policy.LandingIn(v.Snapshot.NodeCount()).Binds {
 		return together{}
 	}
 	t := together{replicas: map[string]int64{}, going: map[string]int64{}}

@@ -79,7 +79,7 @@ const bindingTakes = time.Second
 // the nodes just before it was closed. If not, it returns when that may be so without a
 // change of the cluster; zero for never.
 func mayBind(o *opener, l *memory.Landing) (may bool, at time.Time) {
-	if o.Policy.CannotBind || l.Since.IsZero() {
+	if !o.Policy.LandingIn(o.Snapshot.NodeCount()).Binds || l.Since.IsZero() {
 		return false, time.Time{}
 	}
 	later := l.Written.Add(bindingTakes)
@@ -110,7 +110,7 @@ func bindings(o *opener, h *room.Host) (out []plan.Bind, others bool) {
 		case !known:
 		case o.memory.LastEvicted(g.Kind).IsZero(), p.OtherScheduler:
 			others = true // their scheduler needs the node open
-		case !p.Volumes && !o.Policy.CannotBind && o.takes(h, p):
+		case !p.Volumes && o.Policy.LandingIn(o.Snapshot.NodeCount()).Binds && o.takes(h, p):
 			out = append(out, plan.Bind{Pod: p.ID, PodUID: p.UID, Node: h.Node.Name, NodeUID: h.Node.UID})
 		}
 	}

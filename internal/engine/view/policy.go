@@ -17,6 +17,9 @@ type Hindrances struct {
 	// CannotBind says that the daemon may not bind pods. No node is closed for evicted pods
 	// then.
 	CannotBind bool
+	// TaintReader names a pod of a controller that acts on the taints of nodes; empty if there
+	// is none. Unless Landing says otherwise, no node is closed for evicted pods then.
+	TaintReader string
 	// CloudAway says that the cloud does not answer. NodeClaims cannot come up and
 	// instances cannot go meanwhile, so no timeout ends a NodeClaim, and nothing is
 	// disrupted but for an interruption.
@@ -70,6 +73,15 @@ type Policy struct {
 	// node that has registered has RegistrationTimeout once more to become ready
 	// for its pods.
 	LaunchTimeout, RegistrationTimeout time.Duration
+	Moves
+	Searches
+	// DrainReserve is the part of an interruption notice that is kept for draining,
+	// at most half of the notice.
+	DrainReserve time.Duration
+}
+
+// Moves says when pods move to save money, and how.
+type Moves struct {
 	// LeastSaving is what a move of pods must save an hour, and MoveShare how much of the
 	// price of new nodes, in thousandths. Moving one pod costs as much as an average pod of
 	// the fleet is worth in MoveTime, more for pods that came in the last day, and PodMove at least,
@@ -77,11 +89,23 @@ type Policy struct {
 	LeastSaving, PodMove quantity.Money
 	MoveTime             time.Duration
 	MoveShare            int64
-	Searches
-	// DrainReserve is the part of an interruption notice that is kept for draining,
-	// at most half of the notice.
-	DrainReserve time.Duration
+	// Landing is how evicted pods come to their places.
+	Landing Landing
+	// MostClosed is how many nodes a cluster has at most in which nodes are closed for evicted
+	// pods, unless Landing asks for it: as many as the daemon may write at once. In a larger
+	// fleet a hole costs less, and the writes cost more.
+	MostClosed int
 }
+
+// Landing is a way for evicted pods to come to their places; the zero value leaves it to the
+// daemon. See plan.Landing.
+type Landing string
+
+// The ways that a user may ask for.
+const (
+	LandBound     Landing = "bind"
+	LandPreferred Landing = "prefer"
+)
 
 // Searches bounds the work of a search of the fleet for nodes to take away.
 type Searches struct {
@@ -108,11 +132,14 @@ func DefaultPolicy() Policy {
 		LaunchTimeout:       5 * time.Minute,
 		RegistrationTimeout: 15 * time.Minute,
 		DrainReserve:        60 * time.Second,
-		LeastSaving:         quantity.NanoDollars / 200,   // $0.005
-		PodMove:             quantity.NanoDollars / 5_000, // $0.0002
-		MoveTime:            time.Minute,
-		MoveShare:           200,
-		Searches:            Searches{SweepTrials: 10_000, WholeTries: 100},
+		Moves: Moves{
+			LeastSaving: quantity.NanoDollars / 200,   // $0.005
+			PodMove:     quantity.NanoDollars / 5_000, // $0.0002
+			MoveTime:    time.Minute,
+			MoveShare:   200,
+			MostClosed:  300,
+		},
+		Searches: Searches{SweepTrials: 10_000, WholeTries: 100},
 	}
 }
 
@@ -131,6 +158,7 @@ func (p Policy) WithDefaults() Policy {
 	p.PodMove = cmp.Or(p.PodMove, d.PodMove)
 	p.MoveTime = cmp.Or(p.MoveTime, d.MoveTime)
 	p.MoveShare = cmp.Or(p.MoveShare, d.MoveShare)
+	p.MostClosed = cmp.Or(p.MostClosed, d.MostClosed)
 	p.SweepTrials = cmp.Or(p.SweepTrials, d.SweepTrials)
 	p.WholeTries = cmp.Or(p.WholeTries, d.WholeTries)
 	return p

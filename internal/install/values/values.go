@@ -38,6 +38,7 @@ type Settings struct {
 	InterruptionQueue string `json:"interruptionQueue" doc:"Name of the interruption queue. Empty: the daemon does not know of interruptions."`
 	PreferencePolicy  string `json:"preferencePolicy" doc:"What preferences of pods count. Respect: a preference is a requirement as long as the pod can then be placed. Ignore: preferences are not considered, so the nodes are the cheapest."`
 	MinValuesPolicy   string `json:"minValuesPolicy" doc:"What happens if a launch cannot meet minValues of its node pool. Strict: nothing is launched from that pool. BestEffort: the launch with the most different values is made."`
+	Landing           string `json:"landing" doc:"How pods come to their places that are evicted to save money. auto: as bind, unless a descheduler, a cluster-autoscaler or Karpenter runs in the cluster, or the cluster has more than 300 nodes. bind: nodes with room are closed by a taint for seconds, and the daemon binds the pods. prefer: the kube-scheduler chooses; the daemon has no right to bind pods then."`
 	NodeCost          string `json:"nodeCost" doc:"What each node costs beside its instance, its volumes and its public address, in dollars an hour from 0 to 100, as text. With a higher cost, nodes are larger and fewer."`
 	PauseDisruption   bool   `json:"pauseDisruption" doc:"Pause disruption in the whole cluster: no node goes because it is empty, could be cheaper, has drifted or expires. Interrupted nodes are still replaced."`
 	UseFIPSEndpoint   bool   `json:"useFIPSEndpoint" doc:"Call the FIPS endpoints of AWS. A service that has none in the region cannot be called then."`
@@ -100,7 +101,7 @@ type Definitions struct {
 func Default() Values {
 	resources := install.DefaultResources()
 	return Values{
-		Settings: Settings{PreferencePolicy: install.PreferencesRespect, MinValuesPolicy: install.MinValuesStrict, NodeCost: install.DefaultNodeCost, VMMemoryOverhead: install.DefaultMemoryOverhead},
+		Settings: Settings{PreferencePolicy: install.PreferencesRespect, MinValuesPolicy: install.MinValuesStrict, Landing: install.LandingAuto, NodeCost: install.DefaultNodeCost, VMMemoryOverhead: install.DefaultMemoryOverhead},
 		LogLevel: install.DefaultLogLevel, LogKeys: install.LogKeysKarpenter, ServiceAccount: ServiceAccount{Name: install.DefaultServiceAccount},
 		Controller: Controller{
 			Image:       Image{Repository: install.DefaultRegistry + "/" + install.DefaultRepository},
@@ -121,6 +122,7 @@ func choices() map[string][]string {
 		"logLevel":                  install.LogLevels(),
 		"logKeys":                   install.LogKeys(),
 		"settings.preferencePolicy": install.PreferencePolicies(),
+		"settings.landing":          install.Landings(),
 		"settings.minValuesPolicy":  install.MinValuesPolicies(),
 		"imagePullPolicy":           install.PullPolicies(),
 	}

@@ -23,6 +23,7 @@ settings:
   clusterEndpoint: https://10.0.0.1
   interruptionQueue: events
   preferencePolicy: Ignore
+  landing: bind
   minValuesPolicy: BestEffort
   nodeCost: "0.02"
   pauseDisruption: true

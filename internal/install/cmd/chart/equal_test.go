@@ -184,7 +184,7 @@ func (h helm) same(t *testing.T, release install.Image, texts ...string) {
 func fragments() []string {
 	term := `{topologyKey: zone, labelSelector: {matchLabels: {a: b}, matchExpressions: [{key: c, operator: In, values: [d]}]}, namespaces: [x]}`
 	return []string{
-		"settings: {clusterEndpoint: https://10.0.0.1}", "settings: {interruptionQueue: events}", "settings: {preferencePolicy: Ignore}", "settings: {minValuesPolicy: BestEffort}",
+		"settings: {clusterEndpoint: https://10.0.0.1}", "settings: {interruptionQueue: events}", "settings: {preferencePolicy: Ignore}", "settings: {landing: bind}", "settings: {landing: prefer}", "settings: {minValuesPolicy: BestEffort}",
 		`settings: {nodeCost: "0.02"}`, "settings: {pauseDisruption: true}", "settings: {reservedENIs: 1}", `settings: {vmMemoryOverheadPercent: "0"}`, "settings: {isolatedVPC: true}",
 		"settings: {useFIPSEndpoint: true}", "settings: {useDualStackEndpoint: true}", "settings: {useFIPSEndpoint: false, useDualStackEndpoint: true}",
 		"settings: {clusterCABundle: " + authority + "}", "logKeys: hclog", "settings: {schedulerConfig: \"podTopologySpread:\\n  defaultConstraints: []\\n\"}", "logLevel: trace",

@@ -17,6 +17,7 @@ const (
 	namespace, account, image, cluster, endpoint = "chart-namespace", "chart-account", "chart.example/image:0", "chart-cluster", "https://chart.example"
 	region, queue, cost, scheduler, class        = "xx-chart-1", "chart-queue", "3.14159", "chart-scheduler", "chart-class"
 	level, preference, minValues, pull           = "trace", install.PreferencesIgnore, install.MinValuesBestEffort, string(corev1.PullNever)
+	landing                                      = install.LandingBind
 	role                                         = "arn:aws:iam::000000000000:role/chart"
 	key                                          = "chart.example/" // and the name of the value, in maps
 	replicas, metricsPort, healthPort            = 10100, 10101, 10102
@@ -36,6 +37,7 @@ func marked() install.Options {
 	priority := class
 	o.Replicas, o.RoleARN, o.ClusterEndpoint, o.QueueName, o.SchedulerConfig = replicas, role, endpoint, queue, scheduler
 	o.LogLevel, o.PreferencePolicy, o.MinValuesPolicy, o.NodeCost, o.PauseDisruption = level, preference, minValues, cost, true
+	o.Landing = landing
 	o.FIPS, o.DualStack = true, true // they stand in environment
 	o.ReservedENIs, o.MemoryOverhead, o.ClusterCA, o.IsolatedVPC, o.LogKeys = reserved, overhead, authority, true, keys
 	o.Labels, o.Annotations = map[string]string{key + "additionalLabels": "x"}, map[string]string{key + "additionalAnnotations": "x"}
@@ -67,7 +69,7 @@ func expressions() map[string]string {
 func variables() map[string]string {
 	return map[string]string{
 		install.EnvPauseDisruption: ".Values.settings.pauseDisruption", install.EnvIsolatedVPC: ".Values.settings.isolatedVPC",
-		install.EnvReservedENIs: ".Values.settings.reservedENIs",
+		install.EnvReservedENIs: ".Values.settings.reservedENIs", install.EnvLanding: ".Values.settings.landing",
 	}
 }
 
@@ -134,6 +136,11 @@ func objects(files map[string]string) error {
 		if err != nil {
 			return fmt.Errorf("template of %s %s: %w", o.GetKind(), o.GetName(), err)
 		}
+		if o.GetKind() == "ClusterRole" {
+			if text, err = withoutBindings(text); err != nil {
+				return err
+			}
+		}
 		if o.GetKind() == "PodDisruptionBudget" {
 			text = "{{- if .Values.podDisruptionBudget.enabled }}\n" + text + "{{- end }}\n"
 		}
@@ -174,4 +181,17 @@ func names(all []*unstructured.Unstructured) map[string]bool {
 	}
 	maps.DeleteFunc(out, func(name string, _ bool) bool { return environment()[name] != "" })
 	return out
+}
+
+// withoutBindings leaves the last rule of the ClusterRole out where the daemon binds no pods.
+func withoutBindings(text string) (string, error) {
+	const rule = `- apiGroups: [""]
+  resources: ["pods/binding"]
+  verbs: ["create"]
+`
+	before, after, found := strings.Cut(text, rule)
+	if !found || strings.Contains(after, "pods/binding") {
+		return "", fmt.Errorf("template of the ClusterRole: the rule about pods/binding is not once in\n%s", text)
+	}
+	return before + "{{- if ne .Values.settings.landing \"" + install.LandingPrefer + "\" }}\n" + rule + "{{- end }}\n" + after, nil
 }
