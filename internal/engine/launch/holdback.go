@@ -27,27 +27,27 @@ type holder struct {
 func (t *turn) holdBack(items []*item, r *pack.Result) (now, later []pack.Bin) {
 	h := holder{turn: t, standard: t.findStandard(), scarce: map[int]bool{}}
 	h.findScarce(r.Bins)
-	prospects := h.prospects(items, r)
+	prospects := h.prospects(items, r.Bins)
 	launch, look := timing.Hold(prospects, h.Growth, t.Now)
 	if !look.IsZero() {
 		h.WaitUntil(look, plan.MorePods)
 	}
-	for i, b := range r.Bins {
+	for i, x := range prospects {
 		if launch[i] {
-			now = append(now, b)
+			now = append(now, r.Bins[x.Bin])
 		} else {
-			later = append(later, b)
+			later = append(later, r.Bins[x.Bin])
 		}
 	}
 	return now, later
 }
 
-// prospects rates the bins and sorts them, fullest first: the fullest bins get the
-// pods that have waited longest.
-func (h *holder) prospects(items []*item, r *pack.Result) []timing.Prospect {
-	list := make([]timing.Prospect, len(r.Bins))
-	for i := range r.Bins {
-		list[i] = h.prospect(items, &r.Bins[i])
+// prospects rates the bins, fullest first: the fullest bins get the pods that have waited
+// longest.
+func (h *holder) prospects(items []*item, bins []pack.Bin) []timing.Prospect {
+	list := make([]timing.Prospect, len(bins))
+	for i := range bins {
+		list[i] = h.prospect(items, &bins[i])
 		list[i].Bin = i
 	}
 	slices.SortStableFunc(list, func(a, b timing.Prospect) int {
@@ -59,21 +59,18 @@ func (h *holder) prospects(items []*item, r *pack.Result) []timing.Prospect {
 		}
 		return 0
 	})
-	bins := make([]pack.Bin, len(list))
 	given := map[*demand.Class]int64{}
 	for i := range list {
 		x := &list[i]
-		bins[i] = r.Bins[x.Bin]
-		for _, part := range bins[i].Parts {
+		for _, part := range bins[x.Bin].Parts {
 			c := items[part.Class].class
 			if (!x.Full() || x.Tied) && !x.Urgent { // Since decides only for these
 				moved, _ := memory.FirstSeen(h.Growth.Moved, c.Group.Kind)
 				x.Since = pick.Earliest(x.Since, pick.Latest(c.Since(given[c], h.Now), moved))
 			}
-			given[c] += part.Count * bins[i].Copies * items[part.Class].unit
+			given[c] += part.Count * bins[x.Bin].Copies * items[part.Class].unit
 		}
 	}
-	r.Bins = bins
 	return list
 }
 
