@@ -33,6 +33,7 @@ type Required struct {
 	Wait95    float64 // the same, the 95th percentile
 	Launches  float64 // per cent of the starting nodes that may be launched
 	Evictions float64 // that a pod may see on average
+	Scratch   float64 // nodes that may be there for each node of a plan from scratch
 }
 
 // Case is a Row about one Step: a setting, and demand for each seed.
@@ -161,6 +162,11 @@ func Disrupting() []Row {
 		{"sweep-5k", under("the whole search of 5,000 nodes and 58,000 pods, 50 apps of which spread over zones", 0), Required{Millis: 2_000}},
 		{"one-gone", under("one pod gone from the 2,200 nodes once swept: all Steps until what goes is decided of the nodes that this concerns, each alone; that of the pod also with new nodes", 100), Required{Millis: 5}},
 		{"one-gone-search", under("the same, and the whole search that follows, sets of nodes included", 100), Required{}},
+		{"wave-2m", under("600 pods, of which every second Deployment goes to 40 % and back every 2 minutes", mostPercent), Required{}},
+		{"wave-10m", under("the same every 10 minutes", mostPercent), Required{}},
+		{"wave-1h", under("the same every hour", mostPercent), Required{}},
+		{"cron", under("300 pods beside 30 CronJobs, each with 8 pods every 10 minutes that take 2 to 6", mostPercent), Required{}},
+		{"services-third", under("services with every kind of rule, scaled to a third", mostPercent), Required{Gap: 8, Scratch: 1.4}},
 		{"day", under("a day of 10,000 pods: twice as many at noon, CronJobs, rollouts", mostPercent), Required{Gap: 10, Evictions: 1.2}},
 	}
 }

@@ -34,6 +34,10 @@ func BenchmarkDisruption(b *testing.B) {
 	b.Run("sweep-5k", func(b *testing.B) { benchmarkSweep(b, spread(b), false) })
 	b.Run("one-gone", func(b *testing.B) { benchmarkOneGone(b, false) })
 	b.Run("one-gone-search", func(b *testing.B) { benchmarkOneGone(b, true) })
+	for _, name := range []string{"wave-2m", "wave-10m", "wave-1h", "cron"} {
+		b.Run(name, func(b *testing.B) { benchmarkChurn(b, churn()[name]) })
+	}
+	b.Run("services-third", benchmarkServicesThird)
 	b.Run("day", func(b *testing.B) {
 		for b.Loop() {
 			reportDay(b, playDay(b, dayOf(b, 1, Shaped(1, 300, 9_000), 50, 24*time.Hour)))
@@ -292,10 +296,16 @@ func reportDay(b *testing.B, d aDay) {
 // playDay plays the run, and compares cost and bound every five minutes.
 func playDay(tb testing.TB, cfg sim.Config) aDay {
 	tb.Helper()
+	return playOver(tb, cfg, 5*time.Minute)
+}
+
+// playOver plays the run, and compares cost and bound each time.
+func playOver(tb testing.TB, cfg sim.Config, every time.Duration) aDay {
+	tb.Helper()
 	var cost, bound quantity.Money
 	var pods, samples float64
 	began := time.Now()
-	cfg.Every, cfg.Sampled = 5*time.Minute, func(s sim.Sample) {
+	cfg.Every, cfg.Sampled = every, func(s sim.Sample) {
 		a := engine.Audit(s.Input)
 		cost, bound = cost.Add(s.Cost), bound.Add(a.Proof.Bound)
 		pods, samples = pods+float64(a.Pods), samples+1

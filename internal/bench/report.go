@@ -34,13 +34,16 @@ const (
 	UnitWait            = "wait-s" // that a pod has for a decision, the median
 	UnitWait95          = "wait95-s"
 
-	UnitSteps      = "steps"      // of one operation
-	UnitLaunches   = "launched-%" // of the starting nodes, the most of all inputs
-	UnitEvictions  = "evictions/pod"
-	UnitRepeated   = "evicted-twice" // within ten minutes
-	UnitViolations = "violations"    // of the rules that the simulator checks
-	UnitNear       = "within4%-s"    // until the cost stays within 4 % of the bound; +Inf for never
-	UnitClose      = "within2.5%-s"  // the same of 2.5 %
+	UnitSteps         = "steps"      // of one operation
+	UnitLaunches      = "launched-%" // of the starting nodes, the most of all inputs
+	UnitEvictions     = "evictions/pod"
+	UnitEvictionsHour = "evictions/h"
+	UnitLaunchesHour  = "launches/h"
+	UnitOfScratch     = "x-scratch-nodes" // nodes for each node of a plan from scratch
+	UnitRepeated      = "evicted-twice"   // within ten minutes
+	UnitViolations    = "violations"      // of the rules that the simulator checks
+	UnitNear          = "within4%-s"      // until the cost stays within 4 % of the bound; +Inf for never
+	UnitClose         = "within2.5%-s"    // the same of 2.5 %
 )
 
 // Metrics are the figures of one benchmark, by unit.
@@ -76,6 +79,9 @@ func (m Metrics) String() string {
 	say(UnitSteps, 1, "%.0f Steps")
 	say(UnitLaunches, 1, "launches %.0f %%")
 	say(UnitEvictions, 1, "%.2f evictions a pod")
+	say(UnitEvictionsHour, 1, "%.0f evictions an hour")
+	say(UnitLaunchesHour, 1, "%.0f launches an hour")
+	say(UnitOfScratch, 1, "%.2f times the nodes of a plan from scratch")
 	say(UnitRepeated, 1, "%.0f evicted twice")
 	say(UnitViolations, 1, "%.0f violations")
 	say(UnitNear, 1, "within 4 %% after %.0f s")
@@ -111,6 +117,7 @@ func (r Required) Missed(m Metrics) []string {
 	hold(r.Wait95, UnitWait95, 1, "95th of the waits")
 	hold(r.Launches, UnitLaunches, 1, "launches")
 	hold(r.Evictions, UnitEvictions, 1, "evictions")
+	hold(r.Scratch, UnitOfScratch, 1, "nodes")
 	if m[UnitRepeated] > 0 {
 		missed = append(missed, "pods evicted twice")
 	}

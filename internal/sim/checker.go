@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -30,8 +31,13 @@ type checker struct {
 func newChecker(r *run) *checker {
 	c := &r.cfg
 	grows := len(c.Running.Nodes) == 0 || len(c.Rollouts)+len(c.CronJobs)+len(c.Deaths) > 0
-	for _, s := range c.Scales {
-		grows = grows || s.Replicas > r.controllers.named(s.Workload).Replicas
+	before := map[string]int64{} // replicas, by workload
+	for _, s := range slices.SortedStableFunc(slices.Values(c.Scales), func(a, b Scale) int { return cmp.Compare(a.At, b.At) }) {
+		was, scaled := before[s.Workload]
+		if !scaled {
+			was = r.controllers.named(s.Workload).Replicas
+		}
+		grows, before[s.Workload] = grows || s.Replicas > was, s.Replicas
 	}
 	return &checker{r: r, seen: map[string]bool{}, steady: !grows}
 }

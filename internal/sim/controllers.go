@@ -129,18 +129,22 @@ func (k *controllers) pending() bool {
 	return false
 }
 
+// owner is what all pods of the workload name as their controller.
+func (w *workload) owner() cluster.Owner {
+	if w.job {
+		return cluster.Owner{Kind: "Job", Name: w.Name, UID: "uid-" + w.Name}
+	}
+	return cluster.Owner{Kind: "ReplicaSet", Name: w.Name, UID: "uid-" + w.Name}
+}
+
 // next makes the next pod of the workload.
 func (w *workload) next(now time.Duration) *pod {
-	owner := cluster.Owner{Kind: "ReplicaSet", Name: w.Name, UID: "uid-" + w.Name}
-	if w.job {
-		owner.Kind = "Job"
-	}
 	name := fmt.Sprintf("%s-%05d", w.Name, w.created)
 	p := &pod{
 		workload: w, kind: w.kind, revision: w.revision, created: now, seen: -1, decided: -1, ran: -1, evicted: -1,
 		Pod: cluster.Pod{
 			UID: "uid-" + name, Namespace: w.Namespace, Name: name, Labels: w.Labels, Shape: w.Shape, Created: date(now),
-			Owner: owner, DoNotDisrupt: w.DoNotDisrupt,
+			Owner: w.owner(), DoNotDisrupt: w.DoNotDisrupt,
 		},
 	}
 	if len(w.evicted) > 0 {

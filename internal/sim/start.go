@@ -35,6 +35,7 @@ func (r *run) start() {
 		if w == nil || n == nil {
 			panic(fmt.Sprintf("sim: pod %s: its workload %q or its node %q is missing; add it", x.ID(), x.Owner.Name, x.Node)) //nolint:forbidigo // as above
 		}
+		x.Owner = w.owner() // of the pods that come in their place, too
 		p := &pod{Pod: x, workload: w, kind: w.kind, evicted: -1, seen: -1}
 		p.Ready = true
 		r.health(w, 1)
