@@ -24,6 +24,7 @@ var rules = map[string]func(tree) []breach{
 	"Lengths":         checkLengths,
 	"Stages":          checkStages,
 	"Types":           checkTypes,
+	"Constants":       checkConstants,
 	"Coined":          checkCoined,
 	"Texts":           checkTexts,
 }

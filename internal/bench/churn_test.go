@@ -61,6 +61,33 @@ func reportChurn(b *testing.B, all []aDay) {
 	b.ReportMetric(float64(violations), UnitViolations)
 }
 
+// BenchmarkMoveConstants adds up what moves do in demand that comes and goes and after a
+// scale-down, once, for cmd/constants to compare.
+func BenchmarkMoveConstants(b *testing.B) {
+	const seeds = 2
+	for b.Loop() {
+		total := map[string]float64{}
+		for seed := uint64(constantsFrom); seed < constantsFrom+seeds; seed++ {
+			for name, cfg := range map[string]sim.Config{"waves": waves(b, seed, 10*time.Minute, time.Hour), "cron": cron(b, seed, time.Hour)} {
+				d := playOver(b, cfg, 30*time.Second)
+				total[name+"-over-%"] += d.over / seeds
+				total[name+"-evictions"] += float64(d.Evictions)
+				total[name+"-launches"] += float64(d.Launches)
+				total[UnitRepeated] += float64(d.Repeated)
+			}
+			s := scaleIn(b, seed, Shaped(seed, 60, 600), 50)
+			total["scaled-over-%"] += s.over / seeds
+			total["scaled-wasted-%"] += s.wasted / seeds
+			total["scaled-evictions"] += float64(s.Evictions)
+			total["scaled-launches"] += float64(s.Launches)
+			total[UnitRepeated] += float64(s.Repeated)
+		}
+		for unit, value := range total {
+			b.ReportMetric(value, unit)
+		}
+	}
+}
+
 // waves is a fleet of 600 pods of which every second Deployment goes to 40 % of its replicas
 // and back, each time after the period.
 func waves(tb testing.TB, seed uint64, period, length time.Duration) sim.Config {

@@ -20,6 +20,9 @@ type scaledIn struct {
 
 	bound quantity.Money
 	over  float64 // per cent that the last fleet costs above the bound
+	// wasted is per cent that the fleet has cost above the bound on average, from the last
+	// deletion of a controller on.
+	wasted float64
 	// near and close are the seconds from the last deletion of a controller until the
 	// cost stays within 4 and 2.5 % of the bound; infinite if it never does.
 	near, close float64
@@ -173,6 +176,13 @@ func play(tb testing.TB, cfg sim.Config, name string) scaledIn {
 		return since
 	}
 	out.near, out.close = within(40), within(25)
+	var since, sum float64
+	for _, s := range costs {
+		if s.At >= out.LastScaled {
+			since, sum = since+1, sum+float64(s.Cost)
+		}
+	}
+	out.wasted = 100 * (sum/max(1, since)/float64(out.bound) - 1)
 	tb.Logf("%s: %d nodes at %s, then %d at %s, bound %s (+%.1f %%); %d launches (%.0f %%), %d deletes, %.2f evictions a pod, %d twice, %d refused; %d violations %s; within 4 %% after %.0f s, within 2.5 %% after %.0f s; scaled by %.0f s, %d steps in %.1f s",
 		name, out.NodesStart, out.Start.Dollars(), out.NodesSettled, out.Settled.Dollars(), out.bound.Dollars(), out.over,
 		out.Launches, out.launches(), out.Deletes, out.evictions(), out.Repeated, out.Refused, out.Violations, out.Violation, out.near, out.close, out.LastScaled.Seconds(), out.Steps, time.Since(began).Seconds())

@@ -86,11 +86,14 @@ func Begin(q Question) *Search {
 }
 
 const (
-	// A small fleet has fewer trials than Question.Trials: so many for each node that may go,
-	// and more once the search has found something. If at most smallFleet nodes may go,
-	// Question.Trials counts smallFactor times, as each trial takes less; the more may go, the
-	// fewer times, down to once.
-	trialsPerNode, moreTrials, smallFleet, smallFactor = 50, 600, 200, 4
+	// A small fleet has fewer trials than Question.Trials: trialsPerNode for each node that may
+	// go, and moreTrials once the search has found something.
+	trialsPerNode = 50
+	moreTrials    = 600
+	// If at most smallFleet nodes may go, Question.Trials counts smallFactor times, as each
+	// trial takes less; the more may go, the fewer times, down to once.
+	smallFleet  = 200
+	smallFactor = 4
 	// patience is how many trials in a row may be in vain before the search ends.
 	patience = 2_000
 )

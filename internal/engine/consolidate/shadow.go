@@ -375,4 +375,7 @@ func Ratio(n *cluster.Node) int {
 }
 
 // The relative value of resources where no prices say it; see price.Bulk.
-const perMilliCPU, perMiB = 10, 1
+const (
+	perMilliCPU = 10
+	perMiB      = 1
+)

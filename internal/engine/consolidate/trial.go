@@ -17,9 +17,13 @@ import (
 // also if it costs a little more, as a small fleet has many arrangements that no trial can
 // better (Dueck and Scheuer, Threshold Accepting, 1990).
 
-// What a trial ruins at most: nodes that are taken away, in most trials and in the others,
-// nodes whose guests leave, and nodes that are taken back.
-const mostAway, mostAwaySeldom, mostEmptied, mostBack = 3, 11, 8, 2
+// What a trial ruins at most.
+const (
+	mostAway       = 3  // nodes that are taken away, in most trials
+	mostAwaySeldom = 11 // the same in the others
+	mostEmptied    = 8  // nodes whose guests leave
+	mostBack       = 2  // nodes that are taken back
+)
 
 // seldom is how many trials there are for each that ruins more.
 const seldom = 8

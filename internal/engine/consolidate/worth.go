@@ -8,9 +8,11 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// ratios is how many ratios of the prices of CPU and memory are looked at, steps how
-// many scales of each, and scale the precision of the prices.
-const ratios, steps, scale = 64, 32, 1_000_000
+const (
+	ratios = 64        // of the prices of CPU and memory that are looked at
+	steps  = 32        // scales of each
+	scale  = 1_000_000 // the precision of the prices
+)
 
 // lambda prices CPU and memory so that all pods together are worth as much as possible,
 // while no new node holds more than it costs, and what nodes that run hold above their

@@ -17,10 +17,14 @@ type Landing struct {
 	More bool
 }
 
-// ClosedFor is how long nodes are closed at most, also where more pods are evicted meanwhile.
-// From lateAfter on, no more are evicted to save money until the nodes are open: their pods
-// would not be back in time.
-const ClosedFor, lateAfter = 30 * time.Second, 20 * time.Second
+const (
+	// ClosedFor is how long nodes are closed at most, also where more pods are evicted
+	// meanwhile.
+	ClosedFor = 30 * time.Second
+	// lateAfter is from when on no more are evicted to save money until the nodes are open:
+	// their pods would not be back in time.
+	lateAfter = 20 * time.Second
+)
 
 // Again returns the landing after one more plan that closes nodes.
 func (l Landing) Again(now time.Time) Landing {

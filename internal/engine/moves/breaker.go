@@ -45,10 +45,14 @@ const (
 	// Moves of a pool are undone if nodes are launched for at least such a part of the pods
 	// that they evicted.
 	undonePart = 4
-	// The first pause and the longest one. After a trip, the next pause is the first again
-	// once moves have gone on for forgivenAfter times as long as the last one, or after
-	// forgiven: moves that go wrong now and then, among many, cost little time.
-	firstPause, longestPause, forgivenAfter, forgiven = time.Minute, 4 * time.Hour, 10, 12 * time.Hour
+	// Each pause is twice as long as the last one, from firstPause to longestPause.
+	firstPause   = time.Minute
+	longestPause = 4 * time.Hour
+	// The next pause is the first again once moves have gone on for forgivenAfter times as
+	// long as the last one, or for forgiven: moves that go wrong now and then, among many,
+	// cost little time.
+	forgivenAfter = 10
+	forgiven      = 12 * time.Hour
 )
 
 // until returns when moves may begin again.

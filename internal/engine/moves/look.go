@@ -28,10 +28,11 @@ type seen struct {
 const (
 	// In a smaller fleet the search itself takes a few Steps.
 	largeFleet = 500
-	// A look is for changes of at most such a part of the nodes. It tries nodes for about so
-	// many units of work without new nodes, and for as many with them. What it leaves out is
-	// for the search.
-	lookedPart, lookWork = 50, 500_000
+	// lookedPart is for changes of which part of the nodes a look is, at most.
+	lookedPart = 50
+	// lookWork is for about how many units of work it tries nodes without new nodes, and again
+	// with them. What it leaves out is for the search.
+	lookWork = 500_000
 )
 
 // keep keeps the image of a search that has not gone on yet.

@@ -59,9 +59,10 @@ const (
 	sliceEvery  = 10 * time.Millisecond
 	// targetLasts is how long a target is followed before the fleet is searched anew.
 	targetLasts = 5 * time.Minute
-	// A search is repeated if a greater part of the pods has come or gone meanwhile, but
-	// only so often in a row.
-	changedPart, mostOutdated = 100, 5
+	// changedPart is the part of the pods beyond which a search is repeated if so many have
+	// come or gone meanwhile, and mostOutdated how often in a row it is.
+	changedPart  = 100
+	mostOutdated = 5
 	// heldFor is how long evicted pods hold back other moves at most.
 	heldFor = time.Minute
 	// landsWithin is how long after a drain its pods may still be on their way.

@@ -11,15 +11,17 @@ import (
 const (
 	// paceFor is how long the fleet is not searched again after a target, unless one pod of
 	// goneParts has gone since; and for how long all moves that pay are made after a
-	// scale-down, in which one pod of shrunkPart has gone.
-	paceFor               = 20 * time.Minute
-	goneParts, shrunkPart = 33, 10
-	// After a scale-down in which one pod of drainedPart has gone, new nodes have to save
-	// drainedShare of their price, in thousandths, unless nodes are closed for evicted pods:
-	// the pods fill the nodes that stay otherwise than planned, and new nodes that are
-	// planned beside them come to nothing.
-	// The searches that follow replace what is left.
-	drainedPart, drainedShare = 4, 600
+	// scale-down.
+	paceFor   = 20 * time.Minute
+	goneParts = 33
+	// shrunkPart: a scale-down is one in which one pod of so many has gone.
+	shrunkPart = 10
+	// drainedPart: after a scale-down in which one pod of so many has gone, new nodes have to
+	// save drainedShare of their price, in thousandths, unless nodes are closed for evicted
+	// pods: the pods fill the nodes that stay otherwise than planned, and new nodes that are
+	// planned beside them come to nothing. The searches that follow replace what is left.
+	drainedPart  = 4
+	drainedShare = 600
 	// youngFor is how long a pod is dear to move after it came.
 	youngFor = 24 * time.Hour
 )

@@ -136,11 +136,14 @@ func podsOn(s cluster.Snapshot) (pods int) {
 }
 
 const (
-	// calmFor is how long no pod must have come or gone before the fleet is searched, and
-	// growthLasts how long nothing must have been launched, so that one target serves a
-	// whole scale-down, and pods that just came do not move at once, unless many have gone
-	// since. But the search waits at most uneasyFor.
-	calmFor, growthLasts, uneasyFor = 3 * time.Second, time.Minute, 3 * time.Minute
+	// calmFor is how long no pod must have come or gone before the fleet is searched, so that
+	// one target serves a whole scale-down.
+	calmFor = 3 * time.Second
+	// growthLasts is how long nothing must have been launched, so that pods that just came do
+	// not move at once, unless many have gone since.
+	growthLasts = time.Minute
+	// uneasyFor is how long the search waits for both at most.
+	uneasyFor = 3 * time.Minute
 )
 
 // calm says when the pods of the fleet came and went last.

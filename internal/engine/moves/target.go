@@ -29,9 +29,10 @@ type target struct {
 }
 
 const (
-	// A target has phases if it is at least so many nodes and such a part of the fleet:
-	// less does not fill a fleet unevenly, and is not worth a taint on each node.
-	leastPhased, phasedPart = 8, 20
+	// A target has phases if it is at least leastPhased nodes and one of phasedPart of the
+	// fleet: less does not fill a fleet unevenly, and is not worth a taint on each node.
+	leastPhased = 8
+	phasedPart  = 20
 )
 
 // aim returns the target with these NodeClaims. If the search has kept their pods on nodes

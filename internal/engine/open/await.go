@@ -24,7 +24,9 @@ const (
 	planned = 2 * timing.TailWait
 	// The scheduler needs time to fill a node that has opened: at least filling,
 	// then until it has placed no pod for fillingGap, and at most fillingAtMost.
-	filling, fillingGap, fillingAtMost = 5 * time.Second, 2 * time.Second, 20 * time.Second
+	filling       = 5 * time.Second
+	fillingGap    = 2 * time.Second
+	fillingAtMost = 20 * time.Second
 )
 
 // Await lets pods wait that found no room, if the nodes of their wave have the room

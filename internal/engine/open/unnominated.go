@@ -42,7 +42,8 @@ const (
 	waveOf = 8
 	// largePod and largestPod say when a pod is large or very large: it takes so
 	// many ninths of the largest node on its way.
-	largePod, largestPod = 2, 4
+	largePod   = 2
+	largestPod = 4
 )
 
 // reserve returns the PreferNoSchedule taints with which the node opens, and

@@ -9,7 +9,7 @@ import (
 
 const (
 	patience     = 600 // steps without success after which polishing is done
-	defaultSteps = 64
+	defaultSteps = 64  // of polishing where nobody says how many
 	smallFleet   = 48  // nodes up to which Solve polishes too
 	touchWork    = 800 // kinds times steps of that polishing
 )

@@ -89,6 +89,7 @@ func (p *Program) Cost() float64 {
 	return sum
 }
 
+// surplusBase is above the number of any column: from it on, columns are surpluses.
 const surplusBase = math.MaxInt / 2
 
 // Enter brings the column into the basis. It returns false where nothing limits the

@@ -81,6 +81,35 @@ func constants() []constant {
 	return all
 }
 
+// moveConstants are those that decide when nodes go to save money, and how the search for
+// them goes.
+func moveConstants() []constant {
+	var all []constant
+	for _, x := range []struct {
+		file  string
+		names []string
+	}{
+		{"moves/moves.go", []string{"sweepEvery", "mostVain", "sliceOfWork", "sliceEvery", "targetLasts", "changedPart", "mostOutdated", "heldFor", "landsWithin", "suppositions"}},
+		{"moves/state.go", []string{"calmFor", "growthLasts", "uneasyFor", "mostBetween"}},
+		{"moves/pace.go", []string{"paceFor", "goneParts", "shrunkPart", "drainedPart", "drainedShare", "youngFor", "YoungTimes"}},
+		{"moves/target.go", []string{"leastPhased", "phasedPart"}},
+		{"moves/breaker.go", []string{"undonePart", "firstPause", "longestPause", "forgivenAfter", "forgiven"}},
+		{"moves/look.go", []string{"largeFleet", "lookedPart", "lookWork"}},
+		{"moves/suppose.go", []string{"mostReplaced"}},
+		{"memory/evicted.go", []string{"SettlesFor", "StaysFor", "UndoneWithin", "comesBackWithin"}},
+		{"memory/landing.go", []string{"ClosedFor", "lateAfter"}},
+		{"open/landing.go", []string{"settles", "bindingTakes"}},
+		{"disrupt/going.go", []string{"lastLook", "declinedFor"}},
+		{"consolidate/search.go", []string{"trialsPerNode", "moreTrials", "smallFleet", "smallFactor", "patience"}},
+		{"consolidate/trial.go", []string{"mostAway", "mostAwaySeldom", "mostEmptied", "mostBack", "seldom"}},
+	} {
+		for _, name := range x.names {
+			all = append(all, constant{"internal/engine/" + x.file, name, []string{"(x) / 2", "(x) * 2"}})
+		}
+	}
+	return all
+}
+
 // valueFor is the other value as Go has it.
 func valueFor(other, today string) string {
 	return strings.Replace(other, "(x)", "("+today+")", 1)
