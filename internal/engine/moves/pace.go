@@ -38,7 +38,7 @@ const YoungTimes = 46
 type pace struct {
 	supply *cluster.Supply
 	from   time.Time // when the moves of a target began, of the first one after a scale-down; zero for never
-	then   int64     // how many pods that move ran at that time
+	then   int64     // how many pods ran at that time; those of DaemonSets and Jobs do not count
 	most   int64     // the most that have run since
 	pods   int64     // that run now
 	shrunk bool      // whether the target followed a scale-down
@@ -58,7 +58,7 @@ func (p *pace) sees(s cluster.Snapshot, now time.Time) {
 	}
 	p.pods = 0
 	for state := range s.States() {
-		p.pods += state.CountMoving() // those of DaemonSets go with their nodes
+		p.pods += state.CountServing()
 	}
 	p.most = max(p.most, p.pods)
 }

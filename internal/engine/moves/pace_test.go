@@ -212,3 +212,29 @@ func TestPace_AfterALargeScaleDownNewNodesHaveToSaveMoreUntilMovesBegin(t *testi
 		}
 	}
 }
+
+// The pods of CronJobs end by themselves: that is no scale-down, after which all that pays
+// moves at once.
+func TestPace_JobsThatEndAreNoScaleDown(t *testing.T) {
+	p := everyday(t)
+	for i := range 500 {
+		p.fleet.Pods[i].Owner = cluster.Owner{Kind: "Job", Name: "j", UID: "j"}
+	}
+	jobs, err := cluster.New(p.fleet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.pace = pace{}
+	p.pace.sees(jobs, p.now)
+	p.pace.begins(p.now)
+	p.now = p.now.Add(paceFor)
+	p.pace.begins(p.now)
+	p.fleet.Pods = p.fleet.Pods[500:]
+	without, err := cluster.New(p.fleet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.pace.sees(without, p.now.Add(time.Minute)); p.pace.shrinks() {
+		t.Error("the end of 500 of 1,000 pods, which were of Jobs, is a scale-down")
+	}
+}
