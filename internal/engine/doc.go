@@ -1,7 +1,8 @@
 // Package engine is the decision core. Step takes what is known of a cluster and
 // returns what to do about it.
 //
-// Step runs eight numbered stages. Each stage is one or two packages:
+// Step resumes or begins a plan. Function planned makes it in eight numbered stages. Each
+// stage is one or two packages:
 //
 //  1. demand, room    what needs room, in classes of equal pods; which room exists or
 //     is on its way
@@ -14,6 +15,9 @@
 //  7. open            nodes that are up open for their pods; open.Await, which lets
 //     demand wait for nodes on their way, already runs in stage 4
 //  8. disrupt         interrupted nodes, empty nodes and nodes that never came up go
+//
+// A finished plan that launches nothing is followed by moves: package moves takes nodes away
+// that are due or cost more than they are worth. It has plans made as if they were gone.
 //
 // The stages share five values: the view (what is known), the memory (what Steps
 // remember), the journal (outcomes, the next wake-up, counts of work), the demand and
@@ -29,10 +33,10 @@
 // to act and when to wait. Below all stages are the solver (bound, pack, price,
 // knapsack) and the rules of the scheduler (topology, fit).
 //
-// Step contains one loop, and each pass of it is one try. A plan is tried again in
+// Function planned is a loop, and each pass of it is one try. A plan is tried again in
 // two cases. First, a gang found room for only some of its pods: the next try
 // leaves the gang out. Second, limits left pods without a place: the next try
-// spares what is limited, and Step returns the better of the two plans.
+// spares what is limited, and the better of the two plans is returned.
 //
 // A Step may have a limit of work (Input.WorkLimit), and may be asked to improve
 // its packing (Input.Polish). A Step that reaches its limit returns what is
