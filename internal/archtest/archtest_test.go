@@ -26,6 +26,7 @@ var rules = map[string]func(tree) []breach{
 	"Types":           checkTypes,
 	"Coined":          checkCoined,
 	"Texts":           checkTexts,
+	"Reasons":         checkReasons,
 }
 
 // TestCheckout_KeepsTheRules is the one that fails when the architecture is
