@@ -27,6 +27,7 @@ var rules = map[string]func(tree) []breach{
 	"Constants":       checkConstants,
 	"Coined":          checkCoined,
 	"Texts":           checkTexts,
+	"Reasons":         checkReasons,
 }
 
 // TestCheckout_KeepsTheRules is the one that fails when the architecture is

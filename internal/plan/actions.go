@@ -154,31 +154,6 @@ func (Restore) isAction()  {}
 func (Delete) isAction()   {}
 func (Wait) isAction()     {}
 
-// DeleteReason says why the core deletes a NodeClaim. Where Karpenter has such a
-// disruption reason, the text is Karpenter's.
-type DeleteReason string
-
-// The reasons for which the core deletes a NodeClaim.
-const (
-	Empty               DeleteReason = "Empty"
-	Underutilized       DeleteReason = "Underutilized"
-	Drifted             DeleteReason = "Drifted"
-	Expired             DeleteReason = "Expired"
-	Interrupted         DeleteReason = "Interrupted"
-	LaunchTimeout       DeleteReason = "LaunchTimeout"
-	RegistrationTimeout DeleteReason = "RegistrationTimeout"
-	// PoolDeleted is the reason for the nodes of a NodePool that is being deleted.
-	PoolDeleted DeleteReason = "PoolDeleted"
-	// Surplus is the reason for a node that a static pool has beyond spec.replicas.
-	Surplus DeleteReason = "Surplus"
-	// ReplacementUnused is the reason for a replacement that runs nothing when its move ends
-	// before the nodes have gone that it was for. No budget bounds it: no extra node stays.
-	ReplacementUnused DeleteReason = "ReplacementUnused"
-	// InitializationTimeout is the reason for a node that registered and did not
-	// become ready for its pods in time.
-	InitializationTimeout DeleteReason = "InitializationTimeout"
-)
-
 // WaitReason says what a Wait waits for.
 type WaitReason string
 

@@ -33,9 +33,6 @@ type Standing struct {
 	Lost            []string     // pods that nothing creates anew if the node goes, namespace/name
 }
 
-// DeletedAlready is the reason of a NodeClaim that is being deleted.
-const DeletedAlready DeleteReason = "Deleted"
-
 // Eligible says whether nothing about the node and its pods keeps it from going: only its
 // turn, a budget, or that nothing would be saved.
 func (s *Standing) Eligible() bool {

@@ -18,7 +18,7 @@ func InVain(nodes int, instanceType, lacks string, why DeleteReason, taint clust
 	case taint != (cluster.Taint{}):
 		return in + "had the taint " + taint.String() + ", which neither the NodePool declares nor the pods tolerate: " +
 			"declare it in startupTaints if something takes it off, else in taints, or let user data and webhooks leave it out"
-	case why == RegistrationTimeout:
+	case why.Traits().NeverJoined():
 		return in + "did not join the cluster in time: look at the user data, the network and the role of the nodes"
 	}
 	return in + "did not become ready for the pods in time: look at what its conditions and resources lack"

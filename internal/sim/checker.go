@@ -53,23 +53,19 @@ func (c *checker) broken(format string, args ...any) {
 	}
 }
 
-// voluntary says whether budgets and pods that opted out are asked before.
-func voluntary(why plan.DeleteReason) bool {
-	return slices.Contains([]plan.DeleteReason{plan.Empty, plan.Underutilized, plan.Drifted, plan.Expired}, why)
-}
-
 // bounded says whether budgets and pods that opted out are asked before the NodeClaim is
 // disrupted. A pool that is terminated asks for nothing, nor does what a deleted pool has not
 // up yet, nor what has come to the end of its life and has a terminationGracePeriod. Surplus
 // nodes of static pools go as a user asked for it; their drains obey what protects pods.
 func (x *planned) bounded(k cluster.Claim, why plan.DeleteReason) bool {
-	pool, _ := x.snapshot.Pool(k.Pool)
-	if why == plan.PoolDeleted {
+	traits := why.Traits()
+	if traits.WithPool {
+		pool, _ := x.snapshot.Pool(k.Pool)
 		state, up := x.snapshot.State(k.Node)
 		return !pool.Terminate && (k.Initialized || up && state.Busy())
 	}
 	ends := k.Grace > 0 && !k.ExpiresAt.IsZero() && !x.now.Before(k.ExpiresAt)
-	return voluntary(why) && !(why == plan.Expired && ends)
+	return traits.Budgets && !(traits.Expires && ends)
 }
 
 // binds checks that the node, which is closed, has room for the pod and takes it.
@@ -265,7 +261,7 @@ func (x *planned) move(l plan.Launch, freed, spent map[string]quantity.Money) {
 			freed[l.Move.ID] += x.r.priceOf(&claim{Claim: k})
 		}
 	}
-	if why != plan.Empty && why != plan.Underutilized {
+	if !why.Traits().Saves {
 		return
 	}
 	var worst quantity.Money
@@ -287,12 +283,12 @@ func (x *planned) leave(name string, why plan.DeleteReason) {
 // pauses checks that neither the daemon nor the pool pauses what is voluntary.
 func (x *planned) pauses(k cluster.Claim, why plan.DeleteReason) {
 	pool, _ := x.snapshot.Pool(k.Pool)
+	traits := why.Traits()
 	switch {
 	case pool.Terminate && pool.Deleting: // the user ends it all
-	case why == plan.Surplus && pool.Disruption.Paused && k.Initialized:
-		x.broken("nodeclaim %s is disrupted (%s) while nodepool %s is paused", k.Name, why, pool.Name)
-	case !voluntary(why) && !x.bounded(k, why):
-	case x.paused:
+	case !traits.Budgets && !(traits.Asked && k.Initialized):
+	case traits.WithPool && !x.bounded(k, why):
+	case x.paused && traits.Budgets:
 		x.broken("nodeclaim %s is disrupted (%s) while disruption is paused", k.Name, why)
 	case pool.Disruption.Paused:
 		x.broken("nodeclaim %s is disrupted (%s) while nodepool %s is paused", k.Name, why, pool.Name)
@@ -321,7 +317,7 @@ func (x *planned) reason(k cluster.Claim, why plan.DeleteReason) {
 		x.broken("nodeclaim %s has pods, and is disrupted (%s)", k.Name, why)
 	case why == plan.Underutilized && (pool.Disruption.Policy == cluster.WhenEmpty || pool.Disruption.Never):
 		x.broken("nodepool %s lets no node go that has pods, and nodeclaim %s is disrupted (%s)", pool.Name, k.Name, why)
-	case (why == plan.Empty || why == plan.Underutilized) && x.now.Before(k.LastPodEvent.Add(pool.Disruption.After)):
+	case why.Traits().Saves && x.now.Before(k.LastPodEvent.Add(pool.Disruption.After)):
 		x.broken("nodeclaim %s is disrupted (%s) %s after its last pod event, before %s have passed", k.Name, why, x.now.Sub(k.LastPodEvent), pool.Disruption.After)
 	}
 }
@@ -356,11 +352,11 @@ func (x *planned) disrupt(name string, why plan.DeleteReason) {
 		x.reason(k, why)
 	}
 	n, _ := x.snapshot.Node(k.Node)
-	saves := why == plan.Empty || why == plan.Underutilized
-	if n.Protected(x.now) || n.Stays && saves {
+	traits := why.Traits()
+	if n.Protected(x.now) || n.Stays && traits.Saves {
 		x.broken("node %s opted out, and is disrupted (%s)", n.Name, why)
 	}
-	if k.Grace > 0 && !saves {
+	if !traits.PodsKeep(k.Grace) {
 		return
 	}
 	for _, p := range x.snapshot.PodsOn(k.Node) {

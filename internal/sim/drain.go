@@ -48,7 +48,7 @@ func (r *run) delete(a plan.Delete) {
 	}
 	r.report.Deletes++
 	c.Deleting, c.deleted, c.gentle = true, r.clock.now, c.gently(a.Why, date(r.clock.now))
-	c.voluntary = c.gentle && voluntary(a.Why)
+	c.voluntary = c.gentle && a.Why.Traits().Pace == plan.Careful
 	r.view.claim(c)
 	if c.node != nil {
 		r.scheduler.updateNode(c.node, func(n *cluster.Node) { n.Disrupted, n.Deleting = true, true })
@@ -78,10 +78,11 @@ type refused struct{ wait, next time.Duration }
 // gently says whether a drain that begins now for the reason evicts the replicas of a
 // controller a few at a time: nothing forces it.
 func (c *claim) gently(why plan.DeleteReason, now time.Time) bool {
-	if why == plan.Expired && c.Grace > 0 && !c.ExpiresAt.IsZero() {
+	traits := why.Traits()
+	if traits.Expires && c.Grace > 0 && !c.ExpiresAt.IsZero() {
 		return now.Before(c.ExpiresAt)
 	}
-	return voluntary(why) || why == plan.PoolDeleted || why == plan.Surplus
+	return traits.Pace != plan.AllAtOnce
 }
 
 // look has the drain of the NodeClaim go on at a time, unless it does so before.

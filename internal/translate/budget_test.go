@@ -1,6 +1,7 @@
 package translate_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
@@ -242,5 +244,31 @@ func TestPool_IsTerminatedByItsAnnotation(t *testing.T) {
 	p.Annotations = map[string]string{v1.AnnotationTerminate: "true"}
 	if !translate.Pool(p).Terminate {
 		t.Error("not terminated")
+	}
+}
+
+// The NodePool's definition is Karpenter's: what it lets a budget name is what Karpenter has.
+func TestReasons_BudgetsCanNameThoseThatKarpenterHas(t *testing.T) {
+	var want []string
+	for _, doc := range v1.CRDs() {
+		if text := string(doc); strings.Contains(text, "kind: NodePool\n") {
+			_, enum, found := strings.Cut(text, "description: DisruptionReason is why a node is removed.\n")
+			_, enum, listed := strings.Cut(enum, "enum:\n")
+			if enum, _, _ = strings.Cut(enum, "type:"); !found || !listed {
+				t.Fatal("no enumeration of reasons")
+			}
+			want = strings.Fields(strings.ReplaceAll(enum, "- ", ""))
+		}
+	}
+	got := []string{string(v1.ReasonUnhealthy)} // the daemon repairs no nodes
+	for _, why := range plan.Reasons() {
+		if why.Traits().InBudgets {
+			got = append(got, string(why))
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("budgets can name %q, and the definition has %q", got, want)
 	}
 }

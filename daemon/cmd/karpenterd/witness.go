@@ -22,7 +22,7 @@ func (w witness) Registered(c *v1.NodeClaim, node string) {
 
 func (w witness) Deleted(c *v1.NodeClaim, d plan.Delete) {
 	w.Recorder.Deleted(c, d)
-	if d.Why == plan.LaunchTimeout || d.Why == plan.RegistrationTimeout {
+	if d.Why.Traits().NeverJoined() {
 		w.pools.Failed(c)
 	}
 }

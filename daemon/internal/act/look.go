@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -66,7 +67,11 @@ func (a *Actor) look(ctx context.Context, d plan.Delete, budgets *budgets) (why 
 	if err != nil {
 		return "", err
 	}
-	asks := podsAsked(d.Why, claim)
+	var grace time.Duration
+	if x := claim.Spec.TerminationGracePeriod; x != nil {
+		grace = x.Duration
+	}
+	asks := d.Why.Announced().PodsKeep(grace)
 	for i := range pods {
 		p := &pods[i]
 		name := "pod " + p.Namespace + "/" + p.Name
@@ -101,21 +106,6 @@ func (a *Actor) look(ctx context.Context, d plan.Delete, budgets *budgets) (why 
 	return "", nil
 }
 
-// podsAsked says whether pods of the node may keep it: the drain obeys them without end. A
-// drain that terminationGracePeriod bounds waits for them itself, and so does that of a
-// surplus node, of which a user asked for the end.
-func podsAsked(why plan.DeleteReason, claim *v1.NodeClaim) bool {
-	switch why {
-	case plan.Empty, plan.Underutilized, plan.ReplacementUnused:
-		return true
-	case plan.Drifted, plan.Expired, plan.PoolDeleted:
-		grace := claim.Spec.TerminationGracePeriod
-		return grace == nil || grace.Duration <= 0
-	case plan.Surplus, plan.Interrupted, plan.LaunchTimeout, plan.RegistrationTimeout, plan.InitializationTimeout, plan.DeletedAlready:
-	}
-	return false
-}
-
 // nodeStays says what keeps the node itself now. Nothing keeps one that is gone.
 func (a *Actor) nodeStays(ctx context.Context, d plan.Delete) (why string, err error) {
 	node, err := a.Core.CoreV1().Nodes().Get(ctx, d.Node, metav1.GetOptions{})
@@ -123,13 +113,11 @@ func (a *Actor) nodeStays(ctx context.Context, d plan.Delete) (why string, err e
 		return "", wrap(ignoreGone(err), "node %s get", d.Node)
 	}
 	protection := translate.NodeProtection(node)
-	saves := d.Why == plan.Empty || d.Why == plan.Underutilized
+	traits := d.Why.Announced()
 	switch {
-	case d.Why == plan.Surplus:
-		return "", nil
-	case protection.Holds(a.Now()):
+	case traits.AsksNode && protection.Holds(a.Now()):
 		why = protection.By
-	case saves && node.Annotations[v1.AnnotationDoNotConsolidate] == v1.LabelTrue:
+	case traits.Saves && node.Annotations[v1.AnnotationDoNotConsolidate] == v1.LabelTrue:
 		why = v1.AnnotationDoNotConsolidate
 	default:
 		return "", nil
@@ -152,16 +140,8 @@ func (a *Actor) podsOn(ctx context.Context, node string) ([]corev1.Pod, error) {
 // not come up. The watches may be behind what was written in the last moment, so the API
 // server is asked.
 func cached(d plan.Delete) bool {
-	_, awaited := awaitedBy(d.Why)
-	return awaited || !d.Checked && d.Waited == 0 && (d.Why == plan.PoolDeleted || d.Why == plan.Surplus)
-}
-
-// awaitedBy returns the condition that did not come in time, if that is the reason.
-func awaitedBy(why plan.DeleteReason) (condition string, awaited bool) {
-	condition, awaited = map[plan.DeleteReason]string{
-		plan.LaunchTimeout: v1.ConditionLaunched, plan.RegistrationTimeout: v1.ConditionRegistered, plan.InitializationTimeout: v1.ConditionInitialized,
-	}[why]
-	return condition, awaited
+	traits := d.Why.Traits()
+	return traits.Lacks != "" || !d.Checked && d.Waited == 0 && traits.Asked
 }
 
 // confirm reads the NodeClaim, and says why it stays for now; empty if it may go. Then only
@@ -174,15 +154,15 @@ func (a *Actor) confirm(ctx context.Context, d plan.Delete, only *metav1.Precond
 	if err != nil {
 		return "", wrap(err, "nodeclaim %s get", d.Claim)
 	}
-	condition, awaited := awaitedBy(d.Why)
+	awaited := d.Why.Traits().Lacks
 	switch {
 	case live.DeletionTimestamp != nil:
 		why = "somebody has deleted it"
 	case live.Unread != "":
 		why = "it cannot be read"
-	case awaited && live.Conditions().Get(condition).IsTrue():
+	case awaited != "" && live.Conditions().Get(awaited).IsTrue():
 		why = "it has come up since"
-	case !awaited:
+	case awaited == "":
 		why, err = a.isUp(ctx, live, d.Why)
 	}
 	if err != nil {
@@ -200,7 +180,7 @@ func (a *Actor) confirm(ctx context.Context, d plan.Delete, only *metav1.Precond
 // come up, or runs pods. A pool that is terminated takes all.
 func (a *Actor) isUp(ctx context.Context, live *v1.NodeClaim, reason plan.DeleteReason) (why string, err error) {
 	pool, there := a.World.NodePool(live.Labels[v1.LabelNodePool])
-	if live.Status.NodeName == "" || reason == plan.PoolDeleted && there && pool.Annotations[v1.AnnotationTerminate] == v1.LabelTrue {
+	if live.Status.NodeName == "" || reason.Traits().WithPool && there && pool.Annotations[v1.AnnotationTerminate] == v1.LabelTrue {
 		return "", nil
 	}
 	if live.Conditions().Get(v1.ConditionInitialized).IsTrue() {
@@ -211,7 +191,7 @@ func (a *Actor) isUp(ctx context.Context, live *v1.NodeClaim, reason plan.Delete
 		a.World.Observe(node)
 		return "it has come up since", nil
 	}
-	if reason == plan.Surplus {
+	if !reason.Traits().AsksPods {
 		return "", nil
 	}
 	pods, err := a.podsOn(ctx, live.Status.NodeName)

@@ -3,6 +3,7 @@ package act
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -22,7 +23,9 @@ import (
 func asked() map[plan.DeleteReason][2]bool {
 	return map[plan.DeleteReason][2]bool{
 		plan.Empty: {true, true}, plan.Underutilized: {true, true}, plan.Drifted: {true, false}, plan.Expired: {true, false},
-		plan.PoolDeleted: {true, false}, plan.Surplus: {false, false},
+		plan.PoolDeleted: {true, false}, plan.Surplus: {false, false}, plan.ReplacementUnused: {true, true},
+		// The notice is gone, or cannot be read, or the node was announced by another version.
+		plan.Interrupted: {true, true}, "another": {true, true},
 	}
 }
 
@@ -154,12 +157,13 @@ func TestDelete_TheDeletionsOfAPlanListBudgetsOfANamespaceOnce(t *testing.T) {
 }
 
 func TestDelete_CheckedDeletesNothingWhereTheNodeIsProtectedNow(t *testing.T) {
+	all := slices.DeleteFunc(slices.Collect(maps.Keys(asked())), func(why plan.DeleteReason) bool { return why == plan.Surplus })
 	for _, c := range []struct {
 		key, value string
 		keeps      []plan.DeleteReason
 	}{
-		{v1.AnnotationDoNotDisrupt, "true", []plan.DeleteReason{plan.Empty, plan.Underutilized, plan.Drifted, plan.Expired, plan.PoolDeleted}},
-		{v1.AnnotationDoNotDisrupt, "10m", []plan.DeleteReason{plan.Empty, plan.Underutilized, plan.Drifted, plan.Expired, plan.PoolDeleted}},
+		{v1.AnnotationDoNotDisrupt, "true", all},
+		{v1.AnnotationDoNotDisrupt, "10m", all},
 		{v1.AnnotationDoNotDisrupt, "5m", nil},
 		{v1.AnnotationDoNotConsolidate, "true", []plan.DeleteReason{plan.Empty, plan.Underutilized}},
 	} {
@@ -231,6 +235,17 @@ func TestDelete_ANodeClaimThatGoesAtOnceIsKeptWhereItCameUpSince(t *testing.T) {
 			if v := a.Claims.(*claims).precondition; len(c.kept) == 0 && (v == "2") != (c.waited == 0) {
 				t.Errorf("%s, %s: deleted version %q", name, why, fmt.Sprint(v))
 			}
+		}
+	}
+}
+
+// A NodeClaim that did not come up in time is looked at by the condition that it lacked.
+func TestReasons_LackConditionsOfNodeClaims(t *testing.T) {
+	for why, condition := range map[plan.DeleteReason]string{
+		plan.LaunchTimeout: v1.ConditionLaunched, plan.RegistrationTimeout: v1.ConditionRegistered, plan.InitializationTimeout: v1.ConditionInitialized,
+	} {
+		if got := why.Traits().Lacks; got != condition {
+			t.Errorf("%s lacks %q, want %q", why, got, condition)
 		}
 	}
 }

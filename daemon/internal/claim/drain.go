@@ -57,13 +57,13 @@ func (c *Controller) drain(ctx context.Context, claim *v1.NodeClaim, node *corev
 	}
 	largestFirst(pods, node)
 	first := slices.MinFunc(pods, func(a, b *corev1.Pod) int { return tier(a) - tier(b) })
-	stops, before, pacing := map[types.UID]block{}, c.blocked(claim), c.pacing(claim)
+	stops, before, pace := map[types.UID]block{}, c.blocked(claim), c.paceOf(claim)
 	var faults []error
 	for _, p := range pods {
 		if tier(p) != tier(first) && (deadline.IsZero() || now.Before(deadline)) {
 			continue
 		}
-		stop, err := c.evict(ctx, p, drainOf{deadline, pacing}, before[p.UID])
+		stop, err := c.evict(ctx, p, drainOf{deadline, pace}, before[p.UID])
 		if err != nil {
 			faults = append(faults, err) // the other pods are evicted nevertheless
 		}
@@ -169,7 +169,7 @@ func largestFirst(pods []*corev1.Pod, node *corev1.Node) {
 // drainOf is what all pods of a drain have in common.
 type drainOf struct {
 	deadline time.Time // zero for none
-	pacing   pacing
+	pace     plan.Pace
 }
 
 // evict evicts the pod, or deletes it after the deadline. The block says why the pod
@@ -199,11 +199,11 @@ func (c *Controller) evict(ctx context.Context, p *corev1.Pod, of drainOf, last 
 		return last, nil
 	}
 	budgets := c.World.BudgetsOf(p)
-	slow := of.pacing != unpaced && paced(p) && len(budgets) == 0 // a budget bounds evictions itself
+	slow := of.pace != plan.AllAtOnce && paced(p) && len(budgets) == 0 // a budget bounds evictions itself
 	var siblings replicas
 	if slow {
 		siblings.of, siblings.declared, siblings.pods = c.World.Replicas(p)
-		if kind, why := c.pace.take(p, siblings, of.pacing, now); kind != "" {
+		if kind, why := c.pace.take(p, siblings, of.pace, now); kind != "" {
 			return block{kind: kind, pod: p.Namespace + "/" + p.Name, why: why, next: now.Add(drainPoll)}, nil
 		}
 	}

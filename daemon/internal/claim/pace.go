@@ -28,23 +28,6 @@ const (
 	replicasNotReady = v1.ReasonReplicasNotReady
 )
 
-// pacing is how a drain treats the replicas of a controller that no PodDisruptionBudget
-// selects: a user who wrote none did not ask for all of them to go at once.
-type pacing int
-
-const (
-	// unpaced drains evict all replicas at once: something forces the daemon to.
-	unpaced pacing = iota
-	// patient drains evict a few replicas at a time, and wait for their successors no
-	// longer than patience: a user asked for the end of the node, and it may be that no
-	// other node takes its pods.
-	patient
-	// careful drains evict a few replicas at a time, and none while too many are not ready,
-	// for however long and for whatever reason: nothing forces the daemon, and an outage
-	// must not follow from a saving.
-	careful
-)
-
 // pace bounds how many replicas of a controller the drains of all nodes evict at a time. It
 // is safe for use by many workers. A restart forgets it, which lets one round more go of
 // patient drains.
@@ -73,7 +56,7 @@ type replicas struct {
 
 // take notes the eviction of the pod, or says why it has to wait. The replicas are those of
 // the pod's controller.
-func (p *pace) take(pod *corev1.Pod, x replicas, by pacing, now time.Time) (kind, why string) {
+func (p *pace) take(pod *corev1.Pod, x replicas, by plan.Pace, now time.Time) (kind, why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.forget(now)
@@ -89,13 +72,13 @@ func (p *pace) take(pod *corev1.Pod, x replicas, by pacing, now time.Time) (kind
 	}
 	all := x.declared + x.toCome(recent)
 	may := maySpare(all, ready)
-	if by == patient {
+	if by == plan.Patient {
 		may = mayEvict(all, ready, int64(len(recent)))
 	}
 	name := x.of.Kind + " " + pod.Namespace + "/" + x.of.Name
 	switch {
 	case may:
-	case all-ready <= int64(len(recent)) || by == patient:
+	case all-ready <= int64(len(recent)) || by == plan.Patient:
 		return replicasStart, fmt.Sprintf("at most %d of the %d replicas of %s are evicted at a time, and those that came in their place are not ready; a PodDisruptionBudget can say otherwise",
 			plan.AtOnce(all), all, name)
 	default:
@@ -162,20 +145,20 @@ func paced(p *corev1.Pod) bool {
 	return owner != nil && !slices.Contains([]string{"Job", "DaemonSet", "Node"}, owner.Kind) && translate.PodReady(p)
 }
 
-// pacing says how the replicas on the node are treated. Before an interruption, at the end
+// paceOf says how the replicas on the node are treated. Before an interruption, at the end
 // of the node's life, and when a user deleted it, they are evicted at once.
-func (c *Controller) pacing(claim *v1.NodeClaim) pacing {
+func (c *Controller) paceOf(claim *v1.NodeClaim) plan.Pace {
 	why := claim.DeepCopy().Conditions().Get(v1.ConditionDisruptionReason)
 	if _, interrupted := claim.Annotations[v1.AnnotationInterruption]; interrupted {
-		return unpaced
+		return plan.AllAtOnce
 	}
 	if why.IsTrue() {
-		return pacingFor(claim, plan.DeleteReason(why.Reason))
+		return paceFor(claim, plan.DeleteReason(why.Reason))
 	}
 	if pool, there := c.World.NodePool(claim.Labels[v1.LabelNodePool]); there && cascades(pool) {
-		return patient
+		return plan.Patient
 	}
-	return unpaced
+	return plan.AllAtOnce
 }
 
 // cascades says whether the garbage collector deletes the NodeClaims of the pool, because
@@ -185,21 +168,14 @@ func cascades(p *v1.NodePool) bool {
 	return p.DeletionTimestamp != nil && slices.Contains(p.Finalizers, metav1.FinalizerDeleteDependents) && p.Annotations[v1.AnnotationTerminate] != v1.LabelTrue
 }
 
-// pacingFor says how the replicas on the node of the NodeClaim are treated, which the
-// daemon takes away for the reason.
-func pacingFor(claim *v1.NodeClaim, why plan.DeleteReason) pacing {
-	switch why {
-	case plan.Empty, plan.Underutilized, plan.Drifted, plan.ReplacementUnused:
-		return careful
-	case plan.Expired:
-		life := claim.Spec.ExpireAfter
-		ends := claim.Spec.TerminationGracePeriod != nil && life != nil && !life.Never
-		if !ends || claim.DeletionTimestamp == nil || claim.DeletionTimestamp.Time.Before(claim.CreationTimestamp.Add(life.Duration)) {
-			return careful
-		}
-	case plan.PoolDeleted, plan.Surplus: // a pool that is terminated announces nothing
-		return patient
-	case plan.Interrupted, plan.LaunchTimeout, plan.RegistrationTimeout, plan.InitializationTimeout, plan.DeletedAlready:
+// paceFor is how the replicas on the node of the NodeClaim are treated, which the daemon takes
+// away for the reason. At the end of its life, nothing holds a node with a
+// terminationGracePeriod.
+func paceFor(claim *v1.NodeClaim, why plan.DeleteReason) plan.Pace {
+	traits, life := why.Traits(), claim.Spec.ExpireAfter
+	if traits.Expires && claim.Spec.TerminationGracePeriod != nil && life != nil && !life.Never &&
+		claim.DeletionTimestamp != nil && !claim.DeletionTimestamp.Time.Before(claim.CreationTimestamp.Add(life.Duration)) {
+		return plan.AllAtOnce
 	}
-	return unpaced
+	return traits.Pace
 }

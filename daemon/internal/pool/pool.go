@@ -27,6 +27,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
@@ -198,7 +199,7 @@ func setTotals(p *v1.NodePool, claims []*v1.NodeClaim) (moves bool) {
 		}
 		nodes++
 		why := c.Conditions().Get(v1.ConditionDisruptionReason)
-		moves = moves || why.IsTrue() && why.Reason != v1.ReasonEmpty
+		moves = moves || why.IsTrue() && !plan.DeleteReason(why.Reason).Traits().Empty
 		for r, q := range c.Status.Capacity {
 			sum := total[r]
 			sum.Add(q)

@@ -73,7 +73,7 @@ func (d *disruptions) collectors() []prometheus.Collector {
 func (d *disruptions) deleted(claim *v1.NodeClaim, x plan.Delete) {
 	pool := claim.Labels[v1.LabelNodePool]
 	why := snake(string(x.Why))
-	if x.Why == plan.Interrupted && x.Detail != "" {
+	if x.Why.Traits().Notice && x.Detail != "" {
 		why = x.Detail
 	}
 	d.claims.WithLabelValues(why, pool, claim.Labels[v1.LabelCapacityType]).Inc()
@@ -104,11 +104,11 @@ type decision struct {
 
 // consolidation is Karpenter's consolidation_type: how the decision saves money.
 func (x decision) consolidation() string {
-	switch {
-	case x.reason == string(plan.Empty):
-		return "empty"
-	case x.reason != string(plan.Underutilized):
+	switch traits := plan.DeleteReason(x.reason).Traits(); {
+	case !traits.Saves:
 		return ""
+	case traits.Empty:
+		return "empty"
 	case len(x.claims) > 1:
 		return "multi"
 	}
@@ -171,7 +171,7 @@ func replacement(m *cluster.Move) decision {
 // announces says whether the decision is that other nodes have room for the node's pods,
 // and is not counted yet. The sources of moves were counted when the move began.
 func (d *disruptions) announces(s cluster.Snapshot, x plan.Disrupt) bool {
-	if x.Why == plan.Interrupted || d.announced[x.Claim] == x.ClaimUID && x.ClaimUID != "" {
+	if !x.Why.Traits().Voluntary || d.announced[x.Claim] == x.ClaimUID && x.ClaimUID != "" {
 		return false
 	}
 	if c, _ := s.Claim(x.Claim); c.Disrupting != nil { // its condition was written before
@@ -212,8 +212,10 @@ func (d *disruptions) publish(all plan.Standings) {
 	for _, g := range []*prometheus.GaugeVec{d.eligible, d.allowed, d.consuming, d.nodes, d.pools, d.landing} {
 		g.Reset()
 	}
-	for _, why := range []plan.DeleteReason{plan.Drifted, plan.Empty, plan.Underutilized} {
-		d.eligible.WithLabelValues(snake(string(why))) // no such node is zero
+	for _, why := range plan.Reasons() {
+		if why.Traits().InBudgets {
+			d.eligible.WithLabelValues(snake(string(why))) // no such node is zero
+		}
 	}
 	for i := range all.Nodes {
 		s := &all.Nodes[i]

@@ -188,6 +188,5 @@ const (
 	ReasonReplicasNotReady             = "ReplicasNotReady" // the daemon's own: a drain evicts no more replicas of a controller
 	ReasonAwaitingVolumeDetachment     = "AwaitingVolumeDetachment"
 	ReasonTerminationGracePeriodPassed = "TerminationGracePeriodElapsed"
-	ReasonEmpty                        = "Empty"
 	ReasonAllStay                      = "AllNodesStay"
 )

@@ -92,7 +92,7 @@ func (l *Ledger) Announces(v view.View, c *cluster.Claim, why plan.DeleteReason)
 		waiting--
 	}
 	_, allowed := l.allows(a, why, a.used-waiting-1)
-	allowed = allowed || why == plan.Surplus // the user asked for it
+	allowed = allowed || !why.Announced().Budgets
 	if allowed {
 		a.waiting = waiting
 	}

@@ -28,7 +28,7 @@ func closing(r *retirer) (out []plan.Action) {
 	}
 	leaving := evictsMore(r)
 	for _, a := range r.actions {
-		if d, is := a.(plan.Delete); is && d.Why == plan.Underutilized && len(d.Pods) > 0 && !r.again[d.Node] {
+		if d, is := a.(plan.Delete); is && d.Why.Traits().EvictsToSave() && len(d.Pods) > 0 && !r.again[d.Node] {
 			leaving[d.Node] = true
 		}
 	}
@@ -72,7 +72,7 @@ func evictsMore(r *retirer) map[string]bool {
 	var unready map[string]bool // controllers with pods that are not ready, by UID
 	for _, c := range r.Claims {
 		state, up := r.Snapshot.State(c.Node)
-		if !up || !c.Deleting || announcedFor(c) != plan.Underutilized {
+		if !up || !c.Deleting || !announcedFor(c).Traits().EvictsToSave() {
 			continue
 		}
 		if unready == nil {

@@ -49,7 +49,7 @@ func Retire(v view.View, m *memory.Memory, j *journal.Journal, in *room.Room, st
 			r.retireInterrupted(*c)
 		case v.Policy.CloudAway: // what has begun stays as it is
 			r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)
-		case v.Going[c.Name] == plan.Surplus && static.EndsAtOnce(v, c):
+		case static.IsSurplus(v, c) && static.EndsAtOnce(v, c):
 			r.delete(*c, plan.Surplus, "", 0)
 		case v.IsGoing(c.Name):
 			r.goOn(*c)

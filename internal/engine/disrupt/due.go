@@ -53,7 +53,7 @@ func Overdue(v view.View) (list []Due, next time.Time) {
 
 // Asked says whether a user asked for the end of nodes that go for the reason. They go
 // also if their pods have no other place.
-func Asked(why plan.DeleteReason) bool { return why == plan.PoolDeleted || why == plan.Surplus }
+func Asked(why plan.DeleteReason) bool { return why.Announced().Asked }
 
 // Forced says whether the node has come to the end of its life and has a
 // terminationGracePeriod: it goes even if its pods have no other place, and asks no budget.

@@ -38,6 +38,7 @@ func NewJudge(v view.View, m *memory.Memory) *Judge {
 func (j *Judge) Stays(c *cluster.Claim, reason plan.DeleteReason) (why plan.Stay, until time.Time) {
 	state, up := j.Snapshot.State(c.Node)
 	pool, known := j.Snapshot.Pool(c.Pool)
+	traits := reason.Announced()
 	switch {
 	case !up || !c.Initialized:
 		return plan.Stay{Reason: plan.NotInitialized}, time.Time{}
@@ -45,20 +46,20 @@ func (j *Judge) Stays(c *cluster.Claim, reason plan.DeleteReason) (why plan.Stay
 		return plan.Stay{Reason: plan.IsLeaving}, time.Time{}
 	case j.Policy.CloudAway:
 		return plan.Stay{Reason: plan.CloudAway}, time.Time{}
-	case j.Policy.PauseDisruption && reason != plan.Surplus:
+	case j.Policy.PauseDisruption && traits.Budgets:
 		return plan.Stay{Reason: plan.DaemonPaused}, time.Time{}
-	case !known || pool.Deleting != (reason == plan.PoolDeleted) || !pool.Ready && !pool.Deleting:
+	case !known || pool.Deleting != traits.WithPool || !pool.Ready && !pool.Deleting:
 		return plan.Stay{Reason: plan.PoolUnready, Detail: c.Pool}, time.Time{}
 	case pool.Disruption.Paused:
 		return plan.Stay{Reason: plan.PoolPaused, Detail: c.Pool}, time.Time{}
-	case reason == plan.Surplus: // the user asked for it; the drain waits for what protects pods
+	case !traits.AsksNode && !traits.AsksPods: // the drain waits for what protects pods
 		return plan.Stay{}, time.Time{}
-	case state.Node.Protected(j.Now):
+	case traits.AsksNode && state.Node.Protected(j.Now):
 		if !state.Node.DoNotDisrupt {
 			until = state.Node.ProtectedUntil
 		}
 		return plan.Stay{Reason: plan.NodeProtected}, until
-	case state.Node.Stays && (reason == plan.Empty || reason == plan.Underutilized):
+	case state.Node.Stays && traits.Saves:
 		return plan.Stay{Reason: plan.NodeStays}, time.Time{}
 	}
 	for p := range state.Nominated() {
@@ -66,8 +67,9 @@ func (j *Judge) Stays(c *cluster.Claim, reason plan.DeleteReason) (why plan.Stay
 			return plan.Stay{Reason: plan.PodExpected, Detail: p.ID()}, time.Time{}
 		}
 	}
-	why, until = j.podsStay(state, bounded(c, reason))
-	if (why.Reason == "" || why.Reason == plan.PodBudget) && !bounded(c, reason) && !Asked(reason) {
+	keep := traits.PodsKeep(c.Grace)
+	why, until = j.podsStay(state, keep)
+	if (why.Reason == "" || why.Reason == plan.PodBudget) && keep && traits.Pace == plan.Careful {
 		if replicas := j.replicasStay(state); replicas.Reason != "" {
 			return replicas, time.Time{}
 		}
@@ -75,16 +77,10 @@ func (j *Judge) Stays(c *cluster.Claim, reason plan.DeleteReason) (why plan.Stay
 	return why, until
 }
 
-// bounded says whether the drain waits for pods that ask for it only as long as
-// terminationGracePeriod.
-func bounded(c *cluster.Claim, reason plan.DeleteReason) bool {
-	return c.Grace > 0 && (reason == plan.Drifted || reason == plan.Expired || reason == plan.PoolDeleted)
-}
-
-// podsStay says which pod of the node must not be disrupted. A bounded drain asks only
-// whether a pod settles. A PodDisruptionBudget that allows nothing now comes last: an
+// podsStay says which pod of the node must not be disrupted. Where pods do not keep the
+// node, it asks only whether a pod settles. A PodDisruptionBudget that allows nothing now comes last: an
 // announced node waits for it, and must not wait if another pod keeps it for good.
-func (j *Judge) podsStay(state *cluster.NodeState, bounded bool) (why plan.Stay, until time.Time) {
+func (j *Judge) podsStay(state *cluster.NodeState, keep bool) (why plan.Stay, until time.Time) {
 	var budgeted plan.Stay
 	for p := range state.Pods() {
 		if p.Deleting {
@@ -94,7 +90,7 @@ func (j *Judge) podsStay(state *cluster.NodeState, bounded bool) (why plan.Stay,
 		if at, settles := j.memory.Settles(g.Kind, &p, j.Now); settles && p.Moves() {
 			return plan.Stay{Reason: plan.PodSettles, Detail: p.ID()}, at
 		}
-		if bounded {
+		if !keep {
 			continue
 		}
 		if p.Protected(j.Now) {

@@ -31,7 +31,7 @@ func (r *retirer) goOn(c cluster.Claim) {
 		return // the NodeClaim goes by another way
 	case Forced(&c, r.Now) && !paused(r.View, &c): // whatever it goes for
 		r.delete(c, plan.Expired, "", r.Now.Sub(c.Created))
-	case why == plan.Drifted && c.Drift == nil:
+	case !view.Holds(&c, why):
 		r.restore(c, node, plan.Stay{Reason: plan.NotDrifted})
 	case stays.Reason != "":
 		if !until.IsZero() {
@@ -40,7 +40,7 @@ func (r *retirer) goOn(c cluster.Claim) {
 		r.restore(c, node, stays)
 	case r.stay[node.Name] && Asked(why):
 		r.delete(c, why, "", r.Now.Sub(c.Created)) // no other pool takes its pods
-	case r.stay[node.Name] || why == plan.Empty && len(moving) > 0:
+	case r.stay[node.Name] || why.Traits().Empty && len(moving) > 0:
 		r.restore(c, node, plan.Stay{Reason: plan.NoPlace})
 	case r.ready[node.Name] < len(moving) || r.awaitsSuccessor(c):
 		r.giveUp(&c, &node) // the places are on nodes that are not ready yet
@@ -50,7 +50,7 @@ func (r *retirer) goOn(c cluster.Claim) {
 		}
 	case r.Now.Before(r.lookAgain(&c)):
 		r.WaitUntil(r.lookAgain(&c), plan.LastLook)
-	case why == plan.Underutilized && r.memory.Landing.Late(r.Now):
+	case why.Traits().EvictsToSave() && r.memory.Landing.Late(r.Now):
 		// Nodes have been closed for so long that they open soon, and only then close again.
 	default:
 		remove(r, &c, &node, why, moving)
@@ -148,7 +148,7 @@ func (r *retirer) mayBegin(c *cluster.Claim, why plan.DeleteReason) bool {
 func NoteEvictions(v view.View, m *memory.Memory, c *cluster.Claim, why plan.DeleteReason) {
 	controllers := controllersOn(v, c.Node)
 	for g := range movingOn(v, c.Node) {
-		m.Evict(g.Kind, c.Pool, why == plan.Underutilized, v.Now, controllers[g.Kind]...)
+		m.Evict(g.Kind, c.Pool, why.Traits().EvictsToSave(), v.Now, controllers[g.Kind]...)
 	}
 }
 
@@ -165,7 +165,7 @@ func planEvictions(r *retirer, c *cluster.Claim, why plan.DeleteReason) {
 	}
 	if len(pods) > 0 {
 		r.memory.Evicting = append(slices.Clip(r.memory.Evicting), memory.Evicting{
-			Claim: c.Name, UID: c.UID, Pool: c.Pool, Pods: pods, Saves: why == plan.Underutilized, At: r.Now,
+			Claim: c.Name, UID: c.UID, Pool: c.Pool, Pods: pods, Saves: why.Traits().EvictsToSave(), At: r.Now,
 		})
 	}
 }

@@ -48,7 +48,7 @@ func (r *retirer) over(c cluster.Claim) bool {
 // goes says whether the source of a move still goes.
 func (r *retirer) goes(s cluster.Claim) bool {
 	why, going := r.Going[s.Name]
-	if !going || why == plan.Drifted && s.Drift == nil {
+	if !going || !view.Holds(&s, why) {
 		return false // if it is not going, its static pool needs it again
 	}
 	if _, restored := memory.FirstSeen(r.memory.Restored, s.Name); restored && s.Disrupting == nil && outOfTime(r.View, &s) {

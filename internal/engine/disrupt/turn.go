@@ -80,7 +80,7 @@ func (j *Judge) Promise(c *cluster.Claim) {
 // terminationGracePeriod, or that a static pool has too many of.
 func (j *Judge) Turn(c *cluster.Claim, reason plan.DeleteReason) plan.Stay {
 	state, up := j.Snapshot.State(c.Node)
-	if !up || bounded(c, reason) || reason == plan.Surplus {
+	if !up || !reason.Announced().PodsKeep(c.Grace) {
 		return plan.Stay{}
 	}
 	for _, x := range j.evictionsOf(state) {

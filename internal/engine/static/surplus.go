@@ -28,6 +28,9 @@ func WithSurplus(v view.View) view.View {
 	return v.With(going)
 }
 
+// IsSurplus says whether the NodeClaim is going as its static pool has too many.
+func IsSurplus(v view.View, c *cluster.Claim) bool { return v.Going[c.Name] == plan.Surplus }
+
 // EndsAtOnce says whether a surplus NodeClaim goes at once: its node is not up.
 func EndsAtOnce(v view.View, c *cluster.Claim) bool {
 	_, up := v.Snapshot.State(c.Node)
@@ -59,7 +62,7 @@ func withRecalled(v view.View) view.View {
 	recalled := map[string]bool{}
 	for _, c := range v.Claims {
 		pool, _ := v.Snapshot.Pool(c.Pool)
-		if v.Going[c.Name] != plan.Surplus || c.Leaving() || !pool.Static || pool.Deleting {
+		if !IsSurplus(v, c) || c.Leaving() || !pool.Static || pool.Deleting {
 			continue
 		}
 		if _, counted := lacks[c.Pool]; !counted {

@@ -22,6 +22,12 @@ func (v View) Due(c *cluster.Claim) (why plan.DeleteReason, by time.Time) {
 	return "", time.Time{}
 }
 
+// Holds says whether what the NodeClaim was to go for is still so: drift ends when its pool and
+// class ask for the node again as it is.
+func Holds(c *cluster.Claim, why plan.DeleteReason) bool {
+	return why != plan.Drifted || c.Drift != nil
+}
+
 // ExpiresFrom returns when the node of the NodeClaim begins to expire; zero for never. That
 // is before expireAfter has passed, so that other nodes can take its pods in time: between
 // nine tenths of it and 19 twentieths, each node at a time of its own.
