@@ -100,10 +100,19 @@ func (s *scene) objects() []metav1.Object {
 	return out
 }
 
+// free is what package world finds as the free volumes of the class.
+func (s *scene) free() []*corev1.PersistentVolume {
+	if !translate.Free(s.Volume) {
+		return nil
+	}
+	return []*corev1.PersistentVolume{s.Volume}
+}
+
 func (s *scene) lookups() translate.Lookups {
 	return translate.Lookups{
 		VolumeClaim: func(string, string) (*corev1.PersistentVolumeClaim, bool) { return s.VolumeClaim, s.found },
 		Volume:      func(string) (*corev1.PersistentVolume, bool) { return s.Volume, true },
+		FreeVolumes: func(string) []*corev1.PersistentVolume { return s.free() },
 		StorageClass: func(string) (*storagev1.StorageClass, bool) {
 			return s.StorageClass, s.StorageClass.Annotations[translate.AnnotationDefaultClass] == "true" || s.fallback
 		},

@@ -160,7 +160,7 @@ func TestVolumes_BrokenOneIsNamedWithItsRemedyAndHoldsUpItsPodsOnly(t *testing.T
 		"missing-volume": "persistent volume claim default/missing-volume: persistent volume pv-gone does not exist: restore it or delete the claim",
 		"nowhere":        "persistent volume claim default/nowhere: persistent volume pv-nowhere has only empty nodeAffinity terms, which select no node",
 		"immediate":      "persistent volume claim default/immediate is unbound, and storage class now binds immediately: find out why its volume is not made",
-		"manual":         "persistent volume claim default/manual is unbound, and storage class manual makes no volumes: only a node that has a free volume can take the pod",
+		"manual":         "persistent volume claim default/manual is unbound, and storage class manual makes no volumes: create one that matches the claim",
 		"missing-class":  "persistent volume claim default/missing-class: storage class gone does not exist: create it",
 		"classless":      "persistent volume claim default/classless is unbound and has no storage class: bind it to a volume",
 		"static":         "persistent volume claim default/static is unbound and has no storage class: bind it to a volume",

@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
 // VolumeAttachments matter to drains alone, so no translation uses them.
@@ -62,4 +64,27 @@ func (w *World) AttachedTo(node string, staying []*corev1.Pod) (volumes []string
 	}
 	slices.Sort(volumes)
 	return volumes
+}
+
+// listFree lists the volume if claims can still get it. nil: there is no such volume.
+func (w *World) listFree(name string, v *corev1.PersistentVolume) {
+	for class, volumes := range w.objects.freeVolumes {
+		if _, listed := volumes[name]; !listed {
+			continue
+		}
+		delete(volumes, name)
+		if len(volumes) == 0 {
+			delete(w.objects.freeVolumes, class)
+		}
+		w.translations.touch(ref{freeVolumesKind, class})
+	}
+	if v == nil || !translate.Free(v) {
+		return
+	}
+	class := v.Spec.StorageClassName
+	if w.objects.freeVolumes[class] == nil {
+		w.objects.freeVolumes[class] = map[string]*corev1.PersistentVolume{}
+	}
+	w.objects.freeVolumes[class][name] = v
+	w.translations.touch(ref{freeVolumesKind, class})
 }
