@@ -235,11 +235,14 @@ func keepStorage(object metav1.Object) {
 	}
 }
 
-// keepClaimSpec keeps the fields that say which volume a claim has. While it has none, it
-// keeps those that say which volumes match.
+// keepClaimSpec keeps the fields that say which volume a claim has, and that it is for one pod
+// at a time. While it has none, it keeps those that say which volumes match.
 func keepClaimSpec(s *corev1.PersistentVolumeClaimSpec) corev1.PersistentVolumeClaimSpec {
 	out := corev1.PersistentVolumeClaimSpec{VolumeName: s.VolumeName, StorageClassName: s.StorageClassName}
 	if s.VolumeName != "" {
+		if slices.Contains(s.AccessModes, corev1.ReadWriteOncePod) {
+			out.AccessModes = s.AccessModes
+		}
 		return out
 	}
 	out.AccessModes, out.Selector, out.VolumeMode, out.VolumeAttributesClassName = s.AccessModes, s.Selector, s.VolumeMode, s.VolumeAttributesClassName

@@ -39,7 +39,9 @@ type Lookups struct {
 	VolumeClaim func(namespace, name string) (*corev1.PersistentVolumeClaim, bool)
 	Volume      func(name string) (*corev1.PersistentVolume, bool)
 	// FreeVolumes lists the volumes of the storage class that are Free, in any order.
-	FreeVolumes  func(class string) []*corev1.PersistentVolume
+	FreeVolumes func(class string) []*corev1.PersistentVolume
+	// ClaimUser finds a pod that runs, stays, and uses the claim, if it is another than self.
+	ClaimUser    func(namespace, claim string, self types.UID) (name string, used bool)
 	StorageClass func(name string) (*storagev1.StorageClass, bool) // "" is the default class
 	// Limited says whether some node can attach only a limited number of the
 	// driver's volumes.
@@ -101,6 +103,7 @@ func (s *shaper) volumes(claims []volumeNeed, l Lookups) {
 			continue
 		}
 		seen[n.claim] = true
+		s.oneUser(n, l)
 		if claim, class := s.late(n, l); class != nil {
 			if late[class.Name] == nil {
 				late[class.Name] = &lateClaims{class: class, namespace: s.pod.Namespace}
@@ -123,6 +126,19 @@ func (s *shaper) volumes(claims []volumeNeed, l Lookups) {
 		if driver != "" && l.Limited != nil && l.Limited(driver) {
 			s.shape.Requests = s.shape.Requests.Extend(cluster.AttachSlots(driver), n)
 		}
+	}
+}
+
+// oneUser refuses a pod, while it waits, whose claim is for one pod at a time and has one. No
+// node can take it before that one goes. A user that terminates does not count: the pod in its
+// place needs a node soon.
+func (s *shaper) oneUser(n volumeNeed, l Lookups) {
+	claim, found := lookup(l.VolumeClaim, s.pod.Namespace, n.claim)
+	if !found || s.pod.Spec.NodeName != "" || l.ClaimUser == nil || !slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod) {
+		return
+	}
+	if user, used := l.ClaimUser(s.pod.Namespace, n.claim, s.pod.UID); used {
+		s.refuse(fmt.Sprintf("%s is for one pod at a time (ReadWriteOncePod), and pod %s has it: delete that pod, or use another claim", claimID(s.pod.Namespace, n.claim), user), nil)
 	}
 }
 

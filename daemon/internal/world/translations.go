@@ -45,6 +45,7 @@ const (
 	runtimeClassKind
 	replicationKind // ReplicationControllers
 	freeVolumesKind // all free volumes of the StorageClass
+	claimUsersKind  // the pods that run and use the PersistentVolumeClaim
 )
 
 // ref names an object, or its translation.
@@ -126,6 +127,7 @@ func (w *World) lookups() translate.Lookups {
 			w.translations.use(ref{freeVolumesKind, class})
 			return slices.Collect(maps.Values(w.objects.freeVolumes[class]))
 		},
+		ClaimUser: w.claimUser,
 		StorageClass: func(name string) (*storagev1.StorageClass, bool) {
 			if name == "" {
 				w.translations.use(ref{storageClassKind, ""})

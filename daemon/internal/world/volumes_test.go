@@ -99,3 +99,49 @@ func TestWorld_APodThatWaitsForAFreeVolumeIsReadAgainWhenOneComesAndGoes(t *test
 	w.Forget(last)
 	refused("when it is gone", 1)
 }
+
+func TestWorld_APodThatWaitsForAClaimForOnePodIsReadAgainWhenItsUserGoes(t *testing.T) {
+	w, keeper := newWorld(), translate.NewKeeper()
+	using := func(name string, version int, node string) *corev1.Pod {
+		p := pod(name, version, node)
+		p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"},
+		}}}
+		return p
+	}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: meta("data", 2), Spec: corev1.PersistentVolumeClaimSpec{
+		VolumeName: "pv", AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod},
+	}}
+	claim.Namespace = "default"
+	see := func(o metav1.Object) { keeper.Keep(o); w.Observe(o) }
+	refused := func(what string, want int) {
+		t.Helper()
+		s, _ := w.Snapshot()
+		for _, p := range s.Pods() {
+			if p.Name == "next" && len(p.Shape.Unsupported) != want {
+				t.Errorf("%s: unsupported %q", what, p.Shape.Unsupported)
+			}
+		}
+	}
+	see(claim)
+	see(&corev1.PersistentVolume{ObjectMeta: meta("pv", 3)})
+	see(using("next", 4, ""))
+	refused("while nobody has it", 0)
+	see(using("first", 5, "n"))
+	refused("while another has it", 1)
+	leaving := using("first", 6, "n")
+	leaving.DeletionTimestamp = &metav1.Time{}
+	see(leaving)
+	refused("when that one terminates", 0)
+	see(using("third", 7, "n"))
+	refused("when a third has it", 1)
+	ended := using("third", 8, "n")
+	ended.Status.Phase = corev1.PodSucceeded
+	see(ended)
+	refused("when that one has finished", 0)
+	last := using("last", 9, "n")
+	see(last)
+	refused("when a last one has it", 1)
+	w.Forget(last)
+	refused("when that is gone", 0)
+}
