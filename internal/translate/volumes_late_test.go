@@ -213,11 +213,11 @@ func drawStorage(r *rand.Rand) (volumes []*corev1.PersistentVolume, claims []*co
 	}
 	for i := range r.IntN(7) {
 		var terms []corev1.NodeSelectorTerm
-		switch zone := string(rune('a' + r.IntN(3))); {
-		case some(60):
-			terms = []corev1.NodeSelectorTerm{in(label.Zone, zone)}
-		case some(60):
-			terms = []corev1.NodeSelectorTerm{in(label.Zone, zone), in(label.Zone, "c")}
+		if n := r.IntN(6); n > 0 { // else it can be used anywhere
+			terms = append(terms, in(label.Zone, string(rune('a'+r.IntN(3)))))
+			if n == 1 {
+				terms = append(terms, in(label.Zone, "c"))
+			}
 		}
 		v := free(fmt.Sprint("pv", i), 1+r.IntN(4), terms...)
 		if some(20) {
