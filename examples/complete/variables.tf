@@ -22,7 +22,7 @@ variable "cidr" {
 variable "kubernetes_version" {
   description = "Kubernetes version of the cluster."
   type        = string
-  default     = "1.34"
+  default     = "1.35"
 }
 
 variable "image" {

@@ -1,9 +1,11 @@
 package engine_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
@@ -95,5 +97,45 @@ func TestStep_MinValuesOfTheZoneIsNoReasonWhereAnotherRuleIs(t *testing.T) {
 	out := w.step()
 	if homeless(out) != 2 || strings.Contains(out.Plan.Outcomes[0].Explain(), "minValues") || !strings.Contains(out.Plan.Outcomes[0].Explain(), "affinity") {
 		t.Errorf("%s", out.Plan.Outcomes[0].Explain())
+	}
+}
+
+// EC2 is asked for one capacity type at a time, so no launch has two of them. The pool's
+// instance types have.
+func TestStep_MinValuesOfTheCapacityTypeCountsThoseInWhichThePoolCanHaveTheTypes(t *testing.T) {
+	spotToo := []string{label.Spot, label.OnDemand}
+	for name, c := range map[string]struct {
+		paid     []string
+		count    int
+		change   func(*world)
+		launches bool
+	}{
+		"both, two asked for":       {spotToo, 2, func(*world) {}, true},
+		"both, three asked for":     {spotToo, 3, func(*world) {}, false},
+		"one, two asked for":        {[]string{label.OnDemand}, 2, func(*world) {}, false},
+		"one, one asked for":        {[]string{label.OnDemand}, 1, func(*world) {}, true},
+		"both, for pods on demand":  {spotToo, 2, func(w *world) { w.onPods(in(label.CapacityType, label.OnDemand)) }, true},
+		"both, of a static pool":    {spotToo, 2, func(w *world) { w.objects.Pods = nil; w.objects.Pools[0].Static, w.objects.Pools[0].Replicas = true, 1 }, true},
+		"spot of no type":           {spotToo, 2, func(w *world) { w.withoutSpot("c5.large", "c5.xlarge", "m5.xlarge") }, false},
+		"spot of another type only": {spotToo, 2, func(w *world) { w.withoutSpot("c5.large", "m5.xlarge") }, true},
+	} {
+		w := newWorld(t)
+		w.objects.Pools = nil
+		w.pool(cluster.Pool{Name: "general", Requirements: require(t, label.CapacityType, label.In, c.paid...)}).minValues(label.CapacityType, c.count)
+		c.change(w.pods("web", 2, 900))
+		out := w.step()
+		if launched := len(of[plan.Launch](out)) > 0; launched != c.launches {
+			t.Errorf("%s: launched %t, want %t: %s", name, launched, c.launches, out.Plan.Outcomes)
+		}
+	}
+}
+
+// withoutSpot has these types on demand alone.
+func (w *world) withoutSpot(types ...string) {
+	for i := range w.objects.Classes[0].Types {
+		x := &w.objects.Classes[0].Types[i]
+		if slices.Contains(types, x.Name) {
+			x.Offerings = slices.DeleteFunc(x.Offerings, func(o catalog.Offering) bool { return o.CapacityType == label.Spot })
+		}
 	}
 }

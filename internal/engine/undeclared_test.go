@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
@@ -140,6 +141,39 @@ func TestStep_ANodeWaitsForItsStartupTaintsAndForThoseThatGoByThemselvesWhatever
 		w.objects.Claims[0].StartupTaints = append([]cluster.Taint{kept}, w.objects.Pools[0].StartupTaints...)
 		if out := w.step(); len(of[plan.Launch](out))+len(of[plan.Release](out))+len(of[plan.Nominate](out)) > 0 {
 			t.Errorf("%s: %+v", name, out.Plan.Actions)
+		}
+	}
+}
+
+// A node that starts without the daemon's taint, such as one that Karpenter has launched,
+// waits for nobody's pods: nothing says that its taints will go before pods come.
+func TestStep_ATaintThatNobodyDeclaredKeepsPodsOffAStartingNodeOnWhichNothingIsPlanned(t *testing.T) {
+	for name, taint := range undeclared() {
+		for what, c := range map[string]struct {
+			change     func(*cluster.Node, *cluster.Claim)
+			toleration []cluster.Toleration
+			launches   int
+		}{
+			"is up":                    {func(*cluster.Node, *cluster.Claim) {}, nil, 1},
+			"is up, and pods tolerate": {func(*cluster.Node, *cluster.Claim) {}, []cluster.Toleration{{Exists: true}}, 0},
+			"is not ready yet":         {func(n *cluster.Node, _ *cluster.Claim) { n.Ready = false }, nil, 0},
+			"has not registered":       {func(_ *cluster.Node, c *cluster.Claim) { c.Registered = false }, nil, 0},
+			"waits for its devices":    {func(_ *cluster.Node, c *cluster.Claim) { c.Requests = c.Requests.Extend("example.com/device", 1) }, nil, 1},
+			"has a startup taint, too": {func(n *cluster.Node, _ *cluster.Claim) {
+				n.Taints = append(n.Taints, cluster.Taint{Key: "node.kubernetes.io/not-ready", Effect: cluster.NoExecute})
+			}, nil, 0},
+			"is for pods that are no more": {func(_ *cluster.Node, c *cluster.Claim) { c.Planned = []cluster.Slot{{Kind: "gone", Count: 1}} }, nil, 1},
+		} {
+			w := tainted(newWorld(t).pods("first", 1, 900), taint)
+			node, claim := &w.objects.Nodes[0], &w.objects.Claims[0]
+			node.Taints, claim.StartupTaints, claim.Planned = []cluster.Taint{taint}, nil, nil
+			c.change(node, claim)
+			w.objects.Pods, w.memory = nil, engine.Memory{}
+			out := w.pods("web", 1, 900, tolerates(c.toleration...)).step()
+			checkSound(t, w.objects, out)
+			if n := len(of[plan.Launch](out)); n != c.launches {
+				t.Errorf("the node with the taint %s %s: %d launches, want %d: %+v", name, what, n, c.launches, out.Plan.Outcomes)
+			}
 		}
 	}
 }

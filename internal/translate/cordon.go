@@ -25,6 +25,19 @@ func Cordon(node *corev1.Node) Patch {
 		With("spec", map[string]any{"taints": append(slices.Clone(node.Spec.Taints), disrupted)})
 }
 
+// CordonToDrain is Cordon for a node that drains, which is never taken back. Where somebody
+// else has put the taint, such as Karpenter, which takes a node out of load balancers only when
+// the node drains, it is the label alone.
+func CordonToDrain(node *corev1.Node) Patch {
+	if body := Cordon(node); body != nil {
+		return body
+	}
+	if _, labelled := node.Labels[corev1.LabelNodeExcludeBalancers]; labelled {
+		return nil
+	}
+	return PatchOf(node, map[string]any{"labels": map[string]string{corev1.LabelNodeExcludeBalancers: excludedBy}})
+}
+
 // Uncordon is the merge patch that takes back what Cordon wrote: the taint, and the
 // label if the daemon wrote it. It is nil where there is nothing to take back. node
 // has its managed fields. Taints are one field, of which only the last writer is

@@ -153,7 +153,7 @@ func keepStatefulSet(s *appsv1.StatefulSet) {
 	for i := range s.Spec.VolumeClaimTemplates {
 		t := &s.Spec.VolumeClaimTemplates[i]
 		spec.VolumeClaimTemplates = append(spec.VolumeClaimTemplates, corev1.PersistentVolumeClaim{
-			ObjectMeta: metav1.ObjectMeta{Name: t.Name}, Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: t.Spec.StorageClassName},
+			ObjectMeta: metav1.ObjectMeta{Name: t.Name}, Spec: keepClaimSpec(&t.Spec),
 		})
 	}
 	*s = appsv1.StatefulSet{ObjectMeta: keepMeta(s), Spec: spec, Status: appsv1.StatefulSetStatus{
@@ -193,7 +193,7 @@ func keepStorage(object metav1.Object) {
 	case *corev1.PersistentVolumeClaim:
 		meta.OwnerReferences, meta.Annotations = keepClaimOwners(o), keepAnnotations(o.Annotations, selectedNode)
 		*o = corev1.PersistentVolumeClaim{
-			ObjectMeta: meta, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: o.Spec.VolumeName, StorageClassName: o.Spec.StorageClassName},
+			ObjectMeta: meta, Spec: keepClaimSpec(&o.Spec),
 			Status: corev1.PersistentVolumeClaimStatus{Phase: o.Status.Phase},
 		}
 	case *corev1.PersistentVolume:
@@ -211,7 +211,12 @@ func keepStorage(object metav1.Object) {
 		if o.Spec.HostPath != nil {
 			spec.HostPath = &corev1.HostPathVolumeSource{}
 		}
-		*o = corev1.PersistentVolume{ObjectMeta: meta, Spec: spec}
+		status := corev1.PersistentVolumeStatus{}
+		if Free(o) {
+			keepFree(&spec, &o.Spec)
+			status.Phase = o.Status.Phase
+		}
+		*o = corev1.PersistentVolume{ObjectMeta: meta, Spec: spec, Status: status}
 	case *storagev1.StorageClass:
 		meta.Annotations = keepAnnotations(o.Annotations, AnnotationDefaultClass)
 		*o = storagev1.StorageClass{
@@ -228,6 +233,39 @@ func keepStorage(object metav1.Object) {
 			NodeName: o.Spec.NodeName, Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: o.Spec.Source.PersistentVolumeName},
 		}}
 	}
+}
+
+// keepClaimSpec keeps the fields that say which volume a claim has, and that it is for one pod
+// at a time. While it has none, it keeps those that say which volumes match.
+func keepClaimSpec(s *corev1.PersistentVolumeClaimSpec) corev1.PersistentVolumeClaimSpec {
+	out := corev1.PersistentVolumeClaimSpec{VolumeName: s.VolumeName, StorageClassName: s.StorageClassName}
+	if s.VolumeName != "" {
+		if slices.Contains(s.AccessModes, corev1.ReadWriteOncePod) {
+			out.AccessModes = s.AccessModes
+		}
+		return out
+	}
+	out.AccessModes, out.Selector, out.VolumeMode, out.VolumeAttributesClassName = s.AccessModes, s.Selector, s.VolumeMode, s.VolumeAttributesClassName
+	out.Resources.Requests = keepStorageOf(s.Resources.Requests)
+	return out
+}
+
+// keepFree keeps the fields that say which claims match a free volume.
+func keepFree(out, s *corev1.PersistentVolumeSpec) {
+	out.AccessModes, out.VolumeMode, out.VolumeAttributesClassName = s.AccessModes, s.VolumeMode, s.VolumeAttributesClassName
+	out.StorageClassName, out.Capacity = s.StorageClassName, keepStorageOf(s.Capacity)
+	if ref := s.ClaimRef; ref != nil {
+		out.ClaimRef = &corev1.ObjectReference{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID}
+	}
+}
+
+// keepStorageOf returns the size of a volume alone.
+func keepStorageOf(r corev1.ResourceList) corev1.ResourceList {
+	size, there := r[corev1.ResourceStorage]
+	if !there {
+		return nil
+	}
+	return corev1.ResourceList{corev1.ResourceStorage: size}
 }
 
 // keepPolicy keeps the fields of objects that select pods or set defaults for

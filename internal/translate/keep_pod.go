@@ -113,7 +113,7 @@ func keepVolumes(in []corev1.Volume) []corev1.Volume {
 		}
 		if v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil {
 			kept.Ephemeral = &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{
-				Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: v.Ephemeral.VolumeClaimTemplate.Spec.StorageClassName},
+				Spec: keepClaimSpec(&v.Ephemeral.VolumeClaimTemplate.Spec),
 			}}
 		}
 		if v.AWSElasticBlockStore != nil {

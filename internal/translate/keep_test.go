@@ -14,6 +14,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
@@ -100,10 +101,20 @@ func (s *scene) objects() []metav1.Object {
 	return out
 }
 
+// free is what package world finds as the free volumes of the class.
+func (s *scene) free() []*corev1.PersistentVolume {
+	if !translate.Free(s.Volume) {
+		return nil
+	}
+	return []*corev1.PersistentVolume{s.Volume}
+}
+
 func (s *scene) lookups() translate.Lookups {
 	return translate.Lookups{
 		VolumeClaim: func(string, string) (*corev1.PersistentVolumeClaim, bool) { return s.VolumeClaim, s.found },
 		Volume:      func(string) (*corev1.PersistentVolume, bool) { return s.Volume, true },
+		FreeVolumes: func(string) []*corev1.PersistentVolume { return s.free() },
+		ClaimUser:   func(string, string, types.UID) (string, bool) { return "another", true },
 		StorageClass: func(string) (*storagev1.StorageClass, bool) {
 			return s.StorageClass, s.StorageClass.Annotations[translate.AnnotationDefaultClass] == "true" || s.fallback
 		},

@@ -36,8 +36,12 @@ const (
 // Lookups finds the objects that decide what a pod means, beside the pod itself.
 // A function that is nil finds nothing.
 type Lookups struct {
-	VolumeClaim  func(namespace, name string) (*corev1.PersistentVolumeClaim, bool)
-	Volume       func(name string) (*corev1.PersistentVolume, bool)
+	VolumeClaim func(namespace, name string) (*corev1.PersistentVolumeClaim, bool)
+	Volume      func(name string) (*corev1.PersistentVolume, bool)
+	// FreeVolumes lists the volumes of the storage class that are Free, in any order.
+	FreeVolumes func(class string) []*corev1.PersistentVolume
+	// ClaimUser finds a pod that runs, stays, and uses the claim, if it is another than self.
+	ClaimUser    func(namespace, claim string, self types.UID) (name string, used bool)
 	StorageClass func(name string) (*storagev1.StorageClass, bool) // "" is the default class
 	// Limited says whether some node can attach only a limited number of the
 	// driver's volumes.
@@ -93,21 +97,30 @@ func (s *shaper) volumes(claims []volumeNeed, l Lookups) {
 			slots[EBSDriver]++
 		}
 	}
-	seen := map[string]bool{}
+	seen, late := map[string]bool{}, map[string]*lateClaims{}
 	for _, n := range claims {
 		if n.claim != "" && seen[n.claim] {
 			continue
 		}
 		seen[n.claim] = true
-		places, driver, err := s.volume(n, l)
-		if err != nil {
-			s.refuse(err.Error(), nil)
+		s.oneUser(n, l)
+		if claim, class := s.late(n, l); class != nil {
+			if late[class.Name] == nil {
+				late[class.Name] = &lateClaims{class: class, namespace: s.pod.Namespace}
+			}
+			late[class.Name].claims = append(late[class.Name].claims, claim)
 			continue
 		}
-		if len(places) > 0 {
-			s.shape.Volumes = append(s.shape.Volumes, places)
+		places, driver, err := s.volume(n, l)
+		s.place(places, err)
+		if err == nil {
+			slots[driver]++
 		}
-		slots[driver]++
+	}
+	for _, name := range slices.Sorted(maps.Keys(late)) {
+		places, driver, err := late[name].volumes(l)
+		s.place(places, err)
+		slots[driver] += int64(len(late[name].claims))
 	}
 	for driver, n := range slots {
 		if driver != "" && l.Limited != nil && l.Limited(driver) {
@@ -116,21 +129,52 @@ func (s *shaper) volumes(claims []volumeNeed, l Lookups) {
 	}
 }
 
+// oneUser refuses a pod, while it waits, whose claim is for one pod at a time and has one. No
+// node can take it before that one goes. A user that terminates does not count: the pod in its
+// place needs a node soon.
+func (s *shaper) oneUser(n volumeNeed, l Lookups) {
+	claim, found := lookup(l.VolumeClaim, s.pod.Namespace, n.claim)
+	if !found || s.pod.Spec.NodeName != "" || l.ClaimUser == nil || !slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod) {
+		return
+	}
+	if user, used := l.ClaimUser(s.pod.Namespace, n.claim, s.pod.UID); used {
+		s.refuse(fmt.Sprintf("%s is for one pod at a time (ReadWriteOncePod), and pod %s has it: delete that pod, or use another claim", claimID(s.pod.Namespace, n.claim), user), nil)
+	}
+}
+
+// place adds that the node must meet one of the places, if there are any.
+func (s *shaper) place(places []label.Requirements, err error) {
+	switch {
+	case err != nil:
+		s.refuse(err.Error(), nil)
+	case len(places) > 0:
+		s.shape.Volumes = append(s.shape.Volumes, places)
+	}
+}
+
 // volume returns the alternatives of which the node must meet one, and the
 // driver that attaches the volume. No alternatives mean any node.
 func (s *shaper) volume(n volumeNeed, l Lookups) ([]label.Requirements, string, error) {
-	id := "persistent volume claim " + s.pod.Namespace + "/" + n.claim
+	id := claimID(s.pod.Namespace, n.claim)
 	claim, found := lookup(l.VolumeClaim, s.pod.Namespace, n.claim)
 	runs := s.pod.Spec.NodeName != ""
 	switch {
 	case !found && n.template == nil:
 		return nil, "", fmt.Errorf("%s does not exist: create it", id)
 	case !found || n.forPod && !runs && goesFirst(claim, s.pod):
-		return s.unbound("persistent volume claim of the template", n.template.StorageClassName, true, l)
+		return s.unbound(claimID(s.pod.Namespace, ""), n.template.StorageClassName, true, l)
 	case runs && goesWith(claim, s.pod):
 		return s.madeAnew(id, claim, n, l)
 	}
 	return s.claimed(id, claim, n, l)
+}
+
+// claimID names a claim in a message. One that does not exist yet has no name there.
+func claimID(namespace, name string) string {
+	if name == "" {
+		return "persistent volume claim of the template"
+	}
+	return "persistent volume claim " + namespace + "/" + name
 }
 
 // goesFirst says whether the claim goes before the pod, which waits, gets one of its own:
@@ -212,10 +256,10 @@ func (s *shaper) unbound(id string, name *string, future bool, l Lookups) ([]lab
 		return nil, "", fmt.Errorf("%s: the cluster has no default storage class: name one", id)
 	case !found:
 		return nil, "", fmt.Errorf("%s: storage class %s does not exist: create it", id, *name)
-	case class.VolumeBindingMode == nil || *class.VolumeBindingMode != storagev1.VolumeBindingWaitForFirstConsumer:
+	case !waits(class):
 		return nil, "", fmt.Errorf("%s is unbound, and storage class %s binds immediately: find out why its volume is not made", id, class.Name)
 	case class.Provisioner == noProvisioner:
-		return nil, "", fmt.Errorf("%s is unbound, and storage class %s makes no volumes: only a node that has a free volume can take the pod", id, class.Name)
+		return nil, "", fmt.Errorf("%s is unbound, and storage class %s makes no volumes: create one that matches the claim", id, class.Name)
 	}
 	places, err := allowed(class)
 	return places, driverName(class.Provisioner), err
@@ -263,25 +307,40 @@ func (s *shaper) bound(id, name string, l Lookups) ([]label.Requirements, string
 	if !found {
 		return nil, "", fmt.Errorf("%s: persistent volume %s does not exist: restore it or delete the claim", id, name)
 	}
-	driver := ""
-	switch {
-	case volume.Spec.CSI != nil:
-		driver = driverName(volume.Spec.CSI.Driver)
-	case volume.Spec.AWSElasticBlockStore != nil:
-		driver = EBSDriver
-	}
-	zones := zoneLabels(volume.Labels)
-	if volume.Spec.NodeAffinity == nil || volume.Spec.NodeAffinity.Required == nil {
-		if len(zones) == 0 {
-			return nil, driver, nil
-		}
-		return []label.Requirements{zones}, driver, nil
-	}
+	driver := driverOf(volume)
 	// When a running pod moves, it leaves a volume of its node behind. So only a
 	// waiting pod is tied to the node of such a volume.
 	leaves := s.pod.Spec.NodeName != "" && (volume.Spec.Local != nil || volume.Spec.HostPath != nil)
+	places, err := placesOf(volume, leaves)
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", id, err)
+	}
+	return places, driver, nil
+}
+
+// driverOf returns the driver that attaches the volume; empty if none does.
+func driverOf(volume *corev1.PersistentVolume) string {
+	switch {
+	case volume.Spec.CSI != nil:
+		return driverName(volume.Spec.CSI.Driver)
+	case volume.Spec.AWSElasticBlockStore != nil:
+		return EBSDriver
+	}
+	return ""
+}
+
+// placesOf returns the alternatives of which a node must meet one to have the volume. No
+// alternatives mean any node. leaves leaves out what names a single node.
+func placesOf(volume *corev1.PersistentVolume, leaves bool) ([]label.Requirements, error) {
+	zones := zoneLabels(volume.Labels)
+	if volume.Spec.NodeAffinity == nil || volume.Spec.NodeAffinity.Required == nil {
+		if len(zones) == 0 {
+			return nil, nil
+		}
+		return []label.Requirements{zones}, nil
+	}
 	var places []label.Requirements
-	fault := fmt.Errorf("%s: persistent volume %s has only empty nodeAffinity terms, which select no node", id, name)
+	fault := fmt.Errorf("persistent volume %s has only empty nodeAffinity terms, which select no node", volume.Name)
 	for _, term := range volume.Spec.NodeAffinity.Required.NodeSelectorTerms {
 		if leaves {
 			term = withoutHost(term)
@@ -289,17 +348,17 @@ func (s *shaper) bound(id, name string, l Lookups) ([]label.Requirements, string
 		reqs, ok, err := nodeTerm(term)
 		switch {
 		case err != nil: // no node meets it, and one may meet another
-			fault = fmt.Errorf("%s: persistent volume %s nodeAffinity: %w", id, name, err)
+			fault = fmt.Errorf("persistent volume %s nodeAffinity: %w", volume.Name, err)
 		case ok:
 			places = append(places, reqs.And(zones))
 		case leaves:
-			return nil, driver, nil // its node was its only requirement
+			return nil, nil // its node was its only requirement
 		}
 	}
 	if len(places) == 0 {
-		return nil, "", fault
+		return nil, fault
 	}
-	return places, driver, nil
+	return places, nil
 }
 
 // withoutHost returns the term without what names a single node.

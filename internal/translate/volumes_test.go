@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
@@ -160,7 +161,7 @@ func TestVolumes_BrokenOneIsNamedWithItsRemedyAndHoldsUpItsPodsOnly(t *testing.T
 		"missing-volume": "persistent volume claim default/missing-volume: persistent volume pv-gone does not exist: restore it or delete the claim",
 		"nowhere":        "persistent volume claim default/nowhere: persistent volume pv-nowhere has only empty nodeAffinity terms, which select no node",
 		"immediate":      "persistent volume claim default/immediate is unbound, and storage class now binds immediately: find out why its volume is not made",
-		"manual":         "persistent volume claim default/manual is unbound, and storage class manual makes no volumes: only a node that has a free volume can take the pod",
+		"manual":         "persistent volume claim default/manual is unbound, and storage class manual makes no volumes: create one that matches the claim",
 		"missing-class":  "persistent volume claim default/missing-class: storage class gone does not exist: create it",
 		"classless":      "persistent volume claim default/classless is unbound and has no storage class: bind it to a volume",
 		"static":         "persistent volume claim default/static is unbound and has no storage class: bind it to a volume",
@@ -324,6 +325,35 @@ func TestVolumes_ATermThatCannotBeReadDoesNotMatterWhereAnotherOneIsMet(t *testi
 		}
 		if want := "[[topology.kubernetes.io/zone In [a]]]"; refused == 0 && fmt.Sprint(got.Volumes) != want {
 			t.Errorf("%s: %v, want %s", name, got.Volumes, want)
+		}
+	}
+}
+
+func TestVolumes_AClaimForOnePodAtATimeHoldsUpTheOthersWhileOneHasIt(t *testing.T) {
+	forOne := func(c *corev1.PersistentVolumeClaim) {
+		boundTo("pv-a")(c)
+		c.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}
+	}
+	running := func(p *corev1.Pod) { p.Spec.NodeName = "n" }
+	for name, c := range map[string]struct {
+		claim   func(*corev1.PersistentVolumeClaim)
+		user    string // "" for nobody
+		change  func(*corev1.Pod)
+		refused int
+	}{
+		"another pod has it":                {forOne, "other", func(*corev1.Pod) {}, 1},
+		"nobody has it":                     {forOne, "", func(*corev1.Pod) {}, 0},
+		"the pod runs":                      {forOne, "other", running, 0},
+		"another has it, and many may":      {boundTo("pv-a"), "other", func(*corev1.Pod) {}, 0},
+		"another has it, and it is unbound": {func(c *corev1.PersistentVolumeClaim) { forOne(c); c.Spec.VolumeName = ""; ofClass("fast")(c) }, "other", func(*corev1.Pod) {}, 1},
+	} {
+		data := claim("data", c.claim)
+		translate.NewKeeper().Keep(data)
+		l := with(data)
+		l.ClaimUser = func(_, name string, _ types.UID) (string, bool) { return c.user, c.user != "" && name == "data" }
+		got := word(t, l, func(p *corev1.Pod) { withClaims("data")(p); c.change(p) }).Shape.Unsupported
+		if len(got) != c.refused {
+			t.Errorf("%s: %q, want %d reasons", name, got, c.refused)
 		}
 	}
 }

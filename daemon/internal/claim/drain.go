@@ -119,7 +119,7 @@ func (c *Controller) end(ctx context.Context, claim *v1.NodeClaim) (time.Duratio
 
 // markDisrupted keeps new pods off the node, and removes it from load balancers.
 func (c *Controller) markDisrupted(ctx context.Context, node *corev1.Node) error {
-	body := translate.Cordon(node)
+	body := translate.CordonToDrain(node)
 	if body == nil {
 		return nil
 	}

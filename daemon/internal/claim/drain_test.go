@@ -69,7 +69,7 @@ func newDrained(t *testing.T, pods ...string) *drained {
 		Core: clients.Core, Claims: clients.NodeClaims, World: d, Recorder: d, Now: func() time.Time { return d.now },
 	}
 	d.claim = &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "c"}}
-	d.node = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{v1.DisruptedTaint()}}}
+	d.node = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{corev1.LabelNodeExcludeBalancers: "karpenter"}}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{v1.DisruptedTaint()}}}
 	for _, name := range pods {
 		d.pods = append(d.pods, &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)}, Spec: corev1.PodSpec{NodeName: "n"},

@@ -137,6 +137,22 @@ func TestTerminate_TheNodeIsBeingDeletedWhileItDrains(t *testing.T) {
 	}
 }
 
+// Load balancers that look for the label send nothing more to a node whose pods are leaving.
+// Karpenter puts its taint on a node that it is about to disrupt, and the label when it drains.
+func TestTerminate_ANodeThatSomebodyElseHasTaintedLeavesLoadBalancersToo(t *testing.T) {
+	for name, taints := range map[string][]corev1.Taint{"by nobody": nil, "by Karpenter": {v1.DisruptedTaint()}} {
+		tainted := func(n *corev1.Node) { n.Spec.Taints = taints }
+		s, _ := draining(t, tainted, tainted)
+		s.reconcile(t, 3)
+		if node := s.watch(t); node.Labels[corev1.LabelNodeExcludeBalancers] == "" || len(node.Spec.Taints) != 1 {
+			t.Errorf("tainted %s: labels %v, taints %v", name, node.Labels, node.Spec.Taints)
+		}
+		if first := slices.Index(s.writes, evicts); first < 0 {
+			t.Errorf("tainted %s: nothing is evicted: %v", name, s.writes)
+		}
+	}
+}
+
 // Without the finalizer the Node would be gone with its pods on it.
 func TestTerminate_ANodeThatNothingHoldsIsDrainedFirst(t *testing.T) {
 	without := func(n *corev1.Node) { n.Finalizers = nil }

@@ -102,16 +102,18 @@ func (h *history) storage(kind, ns string) metav1.Object {
 	case "PersistentVolumeClaim":
 		c := &corev1.PersistentVolumeClaim{ObjectMeta: h.meta(kind, ns, h.pick("claim", "data", "data-own-1"))}
 		c.Spec.StorageClassName = &class
-		c.Spec.VolumeName = h.pick("volume", "", "pv")
+		c.Spec.VolumeName = h.pick("volume", "", "", "pv")
 		return c
 	case "PersistentVolume":
 		v := &corev1.PersistentVolume{ObjectMeta: h.meta(kind, "", "pv")}
 		v.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: h.pick("driver", "ebs.csi.aws.com", "local.example.com")}
 		v.Labels = map[string]string{label.Zone: h.pick("zone", "a", "b")}
+		v.Spec.StorageClassName = class
+		v.Status.Phase = corev1.PersistentVolumePhase(h.pick("phase", string(corev1.VolumeAvailable), string(corev1.VolumeBound)))
 		return v
 	}
 	wait := storagev1.VolumeBindingWaitForFirstConsumer
-	c := &storagev1.StorageClass{ObjectMeta: h.meta(kind, "", class), Provisioner: h.pick("provisioner", "ebs.csi.aws.com", "efs.csi.aws.com"), VolumeBindingMode: &wait}
+	c := &storagev1.StorageClass{ObjectMeta: h.meta(kind, "", class), Provisioner: h.pick("provisioner", "ebs.csi.aws.com", "efs.csi.aws.com", "kubernetes.io/no-provisioner"), VolumeBindingMode: &wait}
 	c.Annotations = map[string]string{"storageclass.kubernetes.io/is-default-class": fmt.Sprint(h.yes("default"))}
 	return c
 }

@@ -43,6 +43,7 @@ type objects struct {
 	limitRanges     map[string]map[string]*corev1.LimitRange          // by namespace
 	services        map[string]map[string]*corev1.Service             // by namespace
 	attachments     map[string]map[string]*storagev1.VolumeAttachment // by node
+	freeVolumes     map[string]map[string]*corev1.PersistentVolume    // by StorageClass
 
 	controllers map[types.UID]ref // DaemonSets, ReplicaSets, StatefulSets and Jobs
 }
@@ -59,6 +60,7 @@ func newObjects() objects {
 		replication: map[string]*corev1.ReplicationController{},
 		limitRanges: map[string]map[string]*corev1.LimitRange{}, services: map[string]map[string]*corev1.Service{},
 		attachments: map[string]map[string]*storagev1.VolumeAttachment{},
+		freeVolumes: map[string]map[string]*corev1.PersistentVolume{},
 		controllers: map[types.UID]ref{},
 	}
 }
@@ -243,6 +245,8 @@ func (w *World) tie(object metav1.Object, r ref, old types.UID) {
 	switch o := object.(type) {
 	case *awsv1.EC2NodeClass:
 		w.touchClass(r.name)
+	case *corev1.PersistentVolume:
+		w.listFree(r.name, o)
 	case *storagev1.CSINode:
 		w.learnDrivers(o)
 	case *storagev1.StorageClass, *schedulingv1.PriorityClass:
@@ -309,6 +313,8 @@ func (w *World) take(object metav1.Object) concern {
 		}
 	case classKind:
 		w.touchClass(p.ref.name)
+	case volumeKind:
+		w.listFree(p.ref.name, nil)
 	case storageClassKind, priorityClassKind:
 		w.translations.touch(ref{p.ref.kind, ""})
 	case daemonSetKind, replicaSetKind, statefulSetKind, jobKind:

@@ -26,6 +26,10 @@ func (w *World) putPod(p *corev1.Pod) []string {
 	if ref := metav1.GetControllerOfNoCopy(p); ref != nil {
 		index(w.podsOwned, ref.UID, k, p)
 	}
+	for claim := range claimsUsed(p) {
+		index(w.podsUsing, claim, k, p)
+		w.translations.touch(ref{claimUsersKind, claim})
+	}
 	waits := p.Spec.NodeName == "" && translate.Ours(p)
 	if _, known := w.seen[p.UID]; waits && !known {
 		w.seen[p.UID] = w.now()
@@ -63,6 +67,10 @@ func (w *World) unindexPod(old *corev1.Pod) {
 	unindex(w.podsOn, old.Spec.NodeName, k)
 	if ref := metav1.GetControllerOfNoCopy(old); ref != nil {
 		unindex(w.podsOwned, ref.UID, k)
+	}
+	for claim := range claimsUsed(old) {
+		unindex(w.podsUsing, claim, k)
+		w.translations.touch(ref{claimUsersKind, claim})
 	}
 }
 

@@ -131,7 +131,7 @@ func (w *World) read(r ref, d *cluster.Delta) {
 			d.Put.PodBudgets = append(d.Put.PodBudgets, x)
 			return
 		}
-	case volumeClaimKind, volumeKind, storageClassKind, limitRangeKind, serviceKind, driverKind, priorityClassKind, runtimeClassKind, replicationKind: // only used by translations
+	case volumeClaimKind, volumeKind, storageClassKind, limitRangeKind, serviceKind, driverKind, priorityClassKind, runtimeClassKind, replicationKind, freeVolumesKind, claimUsersKind: // only used by translations
 	}
 	add(&d.Gone, gone(r))
 }
@@ -161,7 +161,7 @@ func gone(r ref) cluster.Gone {
 		return cluster.Gone{Namespaces: names}
 	case podBudgetKind:
 		return cluster.Gone{PodBudgets: names}
-	case volumeClaimKind, volumeKind, storageClassKind, limitRangeKind, serviceKind, driverKind, priorityClassKind, runtimeClassKind, replicationKind: // only used by translations
+	case volumeClaimKind, volumeKind, storageClassKind, limitRangeKind, serviceKind, driverKind, priorityClassKind, runtimeClassKind, replicationKind, freeVolumesKind, claimUsersKind: // only used by translations
 	}
 	return cluster.Gone{}
 }

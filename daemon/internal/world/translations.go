@@ -44,6 +44,8 @@ const (
 	priorityClassKind // the name "" is the default class
 	runtimeClassKind
 	replicationKind // ReplicationControllers
+	freeVolumesKind // all free volumes of the StorageClass
+	claimUsersKind  // the pods that run and use the PersistentVolumeClaim
 )
 
 // ref names an object, or its translation.
@@ -121,6 +123,11 @@ func (w *World) lookups() translate.Lookups {
 		Volume: func(name string) (*corev1.PersistentVolume, bool) {
 			return find(w, w.objects.volumes, ref{volumeKind, name})
 		},
+		FreeVolumes: func(class string) []*corev1.PersistentVolume {
+			w.translations.use(ref{freeVolumesKind, class})
+			return slices.Collect(maps.Values(w.objects.freeVolumes[class]))
+		},
+		ClaimUser: w.claimUser,
 		StorageClass: func(name string) (*storagev1.StorageClass, bool) {
 			if name == "" {
 				w.translations.use(ref{storageClassKind, ""})

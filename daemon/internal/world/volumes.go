@@ -1,10 +1,14 @@
 package world
 
 import (
+	"iter"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
 // VolumeAttachments matter to drains alone, so no translation uses them.
@@ -62,4 +66,54 @@ func (w *World) AttachedTo(node string, staying []*corev1.Pod) (volumes []string
 	}
 	slices.Sort(volumes)
 	return volumes
+}
+
+// listFree lists the volume if claims can still get it. nil: there is no such volume.
+func (w *World) listFree(name string, v *corev1.PersistentVolume) {
+	for class, volumes := range w.objects.freeVolumes {
+		if _, listed := volumes[name]; !listed {
+			continue
+		}
+		delete(volumes, name)
+		if len(volumes) == 0 {
+			delete(w.objects.freeVolumes, class)
+		}
+		w.translations.touch(ref{freeVolumesKind, class})
+	}
+	if v == nil || !translate.Free(v) {
+		return
+	}
+	class := v.Spec.StorageClassName
+	if w.objects.freeVolumes[class] == nil {
+		w.objects.freeVolumes[class] = map[string]*corev1.PersistentVolume{}
+	}
+	w.objects.freeVolumes[class][name] = v
+	w.translations.touch(ref{freeVolumesKind, class})
+}
+
+// claimsUsed lists the PersistentVolumeClaims (namespace/name) that the pod uses, if it runs
+// and stays. Those of its own ephemeral volumes are nobody else's.
+func claimsUsed(p *corev1.Pod) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if p.Spec.NodeName == "" || p.DeletionTimestamp != nil || translate.Finished(p) {
+			return
+		}
+		for _, v := range p.Spec.Volumes {
+			if v.PersistentVolumeClaim != nil && !yield(p.Namespace+"/"+v.PersistentVolumeClaim.ClaimName) {
+				return
+			}
+		}
+	}
+}
+
+// claimUser finds a pod that runs, stays, and uses the claim, the first by name of several.
+func (w *World) claimUser(namespace, claim string, self types.UID) (name string, used bool) {
+	k := namespace + "/" + claim
+	w.translations.use(ref{claimUsersKind, k})
+	for _, p := range w.podsUsing[k] {
+		if p.UID != self && (!used || p.Name < name) {
+			name, used = p.Name, true
+		}
+	}
+	return name, used
 }

@@ -37,6 +37,7 @@ type World struct {
 
 	podsOn    map[string]map[string]*corev1.Pod           // node name -> pod key
 	podsOwned map[types.UID]map[string]*corev1.Pod        // controller -> pod key
+	podsUsing map[string]map[string]*corev1.Pod           // PersistentVolumeClaim -> pod key, of pods that run and stay
 	setsOwned map[types.UID]map[string]*appsv1.ReplicaSet // Deployment -> ReplicaSet key
 	setOwner  map[string]types.UID                        // ReplicaSet key -> Deployment
 	// ownedSince says when controllers of pods were created; see setOwnedSince.
@@ -57,6 +58,7 @@ func New(facts []catalog.Fact, market catalog.Market, now func() time.Time) *Wor
 	w := &World{
 		facts: facts, market: market, overhead: catalog.DefaultOverhead(), now: now, objects: newObjects(), translations: newTranslations(),
 		podsOn: map[string]map[string]*corev1.Pod{}, podsOwned: map[types.UID]map[string]*corev1.Pod{},
+		podsUsing: map[string]map[string]*corev1.Pod{},
 		setsOwned: map[types.UID]map[string]*appsv1.ReplicaSet{}, setOwner: map[string]types.UID{}, ownedSince: map[types.UID]time.Time{},
 		claimOf: map[string]string{}, nodeOf: map[string]string{},
 		seen: map[types.UID]time.Time{}, gone: map[types.UID]struct{}{},

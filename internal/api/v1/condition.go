@@ -54,6 +54,7 @@ type ConditionSet struct {
 	dependents []string
 	generation int64
 	created    metav1.Time
+	deleting   bool
 }
 
 // NewConditionSet edits list, the status conditions of the object. Ready of the
@@ -61,7 +62,7 @@ type ConditionSet struct {
 func NewConditionSet(object metav1.Object, list *[]Condition, dependents ...string) ConditionSet {
 	return ConditionSet{
 		list: list, dependents: dependents,
-		generation: object.GetGeneration(), created: object.GetCreationTimestamp(),
+		generation: object.GetGeneration(), created: object.GetCreationTimestamp(), deleting: object.GetDeletionTimestamp() != nil,
 	}
 }
 
@@ -96,6 +97,9 @@ func (s ConditionSet) SetTrue(conditionType string, now time.Time) bool {
 // definitions of some kinds refuse an empty one. Set reports whether anything
 // changed. Where the status changed, lastTransitionTime becomes now, in whole
 // seconds as on the wire.
+//
+// A deletion is a new generation in which nothing is asked for: as with Karpenter, what was
+// found before it stays true.
 func (s ConditionSet) Set(conditionType string, status metav1.ConditionStatus, reason, message string, now time.Time) bool {
 	before := slices.Clone(*s.list)
 	for _, d := range s.dependents {
@@ -106,9 +110,12 @@ func (s ConditionSet) Set(conditionType string, status metav1.ConditionStatus, r
 	if conditionType != ConditionReady {
 		s.put(Condition{Type: conditionType, Status: status, Reason: reason, Message: message}, now)
 	}
-	for i := range *s.list { // an older Karpenter wrote none
+	for i := range *s.list {
 		x := &(*s.list)[i]
-		x.Reason = cmp.Or(x.Reason, x.Type)
+		x.Reason = cmp.Or(x.Reason, x.Type) // an older Karpenter wrote none
+		if s.deleting {
+			x.ObservedGeneration = s.generation
+		}
 	}
 	s.put(s.ready(), now)
 	s.sort()

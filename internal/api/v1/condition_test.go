@@ -63,6 +63,29 @@ func TestConditions_ReadyFollowsFromDependents(t *testing.T) {
 	expect(metav1.ConditionUnknown, v1.ReasonReconcilingDependents, "Registered=Unknown, Initialized=Unknown")
 }
 
+// Programs that wait for the condition Ready of a node that drains, and columns of kubectl, see
+// what was so before.
+func TestConditions_ADeletionTakesBackNothingThatWasFound(t *testing.T) {
+	for want, initialized := range map[metav1.ConditionStatus]bool{metav1.ConditionTrue: true, metav1.ConditionUnknown: false} {
+		c := newClaim()
+		for _, x := range []string{v1.ConditionLaunched, v1.ConditionRegistered, v1.ConditionInitialized} {
+			if x != v1.ConditionInitialized || initialized {
+				c.Conditions().SetTrue(x, later)
+			}
+		}
+		c.Generation, c.DeletionTimestamp = c.Generation+1, &metav1.Time{Time: later}
+		c.Conditions().Set(v1.ConditionDrained, metav1.ConditionUnknown, v1.ReasonDraining, "", latest)
+		if ready := c.Conditions().Get(v1.ConditionReady); ready.Status != want || initialized && !ready.LastTransitionTime.Time.Equal(later) {
+			t.Errorf("initialized %v: %+v", initialized, ready)
+		}
+		for _, x := range c.Status.Conditions {
+			if x.ObservedGeneration != c.Generation {
+				t.Errorf("%s is of generation %d, the object of %d", x.Type, x.ObservedGeneration, c.Generation)
+			}
+		}
+	}
+}
+
 // Clients read metav1.Condition, in which only observedGeneration may be left out. NodeClaims
 // of an older Karpenter have conditions without reason and message.
 func TestConditions_AreWrittenWithAllThatClientsExpect(t *testing.T) {

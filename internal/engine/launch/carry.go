@@ -144,8 +144,15 @@ func Varied(policy view.Policy, pool *cluster.Pool, r *offer.Row, zones uint64) 
 }
 
 // Note adds the values of the label that nodes of the row may have in the zones to the
-// set, and returns the size of the set.
+// set, and returns the size of the set. A launch has one capacity type, as EC2 is asked for one
+// at a time. So as with Karpenter, those count in which the pool can have the instance type.
 func Note(values map[string]bool, r *offer.Row, zones uint64, key string) int {
+	if key == label.CapacityType && r.Zones&zones != 0 {
+		for _, v := range r.PaidAs {
+			values[v] = true
+		}
+		return len(values)
+	}
 	for m := r.Zones & zones; m != 0; m &= m - 1 {
 		if v, ok := r.Labels(bits.TrailingZeros64(m)).Get(key); ok {
 			values[v] = true

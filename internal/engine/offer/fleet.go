@@ -64,6 +64,7 @@ type Row struct {
 	Overhead     quantity.Resources
 	Net          quantity.Resources // what the most overhead of any zone leaves for pods
 	Most         quantity.Resources // what the least overhead of any zone leaves for pods
+	PaidAs       []string           // the capacity types in which the pool can have the type, this one included
 
 	labels []label.Layers // by zone
 	sites  []int          // by zone; see Site
@@ -265,6 +266,7 @@ func (f *Fleet) addPool(pool int, template label.Labels, class *cluster.Class) {
 		if !typeMeets(p.Requirements, decided, &label.Layers{p.Labels, t.Labels}, &label.Layers{ready, t.Labels}) {
 			continue
 		}
+		first := len(f.Rows)
 		for _, way := range ways(t) {
 			r := Row{
 				Name: t.Name + "/" + way.capacityType + way.reservation + "/" + p.Name + variant,
@@ -287,6 +289,20 @@ func (f *Fleet) addPool(pool int, template label.Labels, class *cluster.Class) {
 			r.Group = f.groups[key]
 			f.Rows = append(f.Rows, r)
 		}
+		tellPaid(f.Rows[first:])
+	}
+}
+
+// tellPaid notes on the rows of one type in which capacity types the pool can have it.
+func tellPaid(rows []Row) {
+	var paid []string
+	for i := range rows {
+		if !slices.Contains(paid, rows[i].CapacityType) {
+			paid = append(paid, rows[i].CapacityType)
+		}
+	}
+	for i := range rows {
+		rows[i].PaidAs = paid
 	}
 }
 

@@ -150,7 +150,7 @@ func (r *Room) outline(state *cluster.NodeState, c cluster.Claim) *Host {
 	default:
 		// The node is starting. Its NodeClaim says which taints and labels it
 		// will have; the node itself may not have them yet.
-		h.Stage, h.taints = stageComing, c.Taints
+		h.Stage, h.taints = stageComing, expected(r, &n, &c)
 		h.Labels[0] = &label.Layers{c.Labels, n.Labels, label.OfReady()}
 		if r.Late(c) || !r.IsUsable(&n, &c) && r.Stuck(c) {
 			h.Stage = stageGivenUp

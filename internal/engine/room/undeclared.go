@@ -1,6 +1,8 @@
 package room
 
 import (
+	"slices"
+
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 )
 
@@ -8,7 +10,7 @@ import (
 // as those of user data do: then the node is up, and takes the pods that tolerate them. Or
 // an agent takes its own off in a moment, which the pool ought to name among its startup
 // taints. So a node waits for that if none of the pods that it is for tolerates the taints.
-// Another node would come up with the same.
+// Another node would come up with the same. A node that is for nobody waits for nothing.
 
 // IsUsable says whether pods could run on the node if the daemon's own taint were off: it
 // is View.Usable, and its taints do not keep all its pods off.
@@ -26,6 +28,16 @@ func (r *Room) Opens(n *cluster.Node, c *cluster.Claim) bool {
 // all the same stays closed: once open and with its devices, it would be no place for them.
 func (r *Room) OpensForDevices(n *cluster.Node, c *cluster.Claim) bool {
 	return r.AwaitsDevices(*n, *c) && !r.keepsOff(n, c)
+}
+
+// expected returns the taints that a starting node has once it is up. Those that nobody
+// declared are among them from when the node has lost what starting nodes have, unless its
+// pods wait for them to go.
+func expected(r *Room, n *cluster.Node, c *cluster.Claim) []cluster.Taint {
+	if !r.Clear(*n, *c) || r.keepsOff(n, c) {
+		return c.Taints
+	}
+	return slices.Concat(c.Taints, c.Undeclared(n.Taints))
 }
 
 // keepsOff says whether taints that nobody declared keep off all demand that is planned on

@@ -224,19 +224,19 @@ func (v View) RunsPods(c cluster.Claim) bool {
 // Usable says whether pods could run on the node if the daemon's own taint were
 // off, and if they tolerate the taints that nobody declared.
 func (v View) Usable(n cluster.Node, c cluster.Claim) bool {
-	return v.clear(n, c) && !lacksDevices(n, c)
+	return v.Clear(n, c) && !lacksDevices(n, c)
 }
 
 // AwaitsDevices says whether the node lacks nothing but devices that its pods need, and
 // the daemon's own taint may keep the pods away that would report them.
 func (v View) AwaitsDevices(n cluster.Node, c cluster.Claim) bool {
-	return v.clear(n, c) && lacksDevices(n, c) && slices.Contains(n.Taints, v.Policy.StartupTaint)
+	return v.Clear(n, c) && lacksDevices(n, c) && slices.Contains(n.Taints, v.Policy.StartupTaint)
 }
 
-// clear says whether the node is ready and has lost the taints of a starting node, but for
+// Clear says whether the node is ready and has lost the taints of a starting node, but for
 // the daemon's own. Karpenter waits for the same taints. Others may never go: package room
 // says whether the node's pods tolerate them.
-func (v View) clear(n cluster.Node, c cluster.Claim) bool {
+func (v View) Clear(n cluster.Node, c cluster.Claim) bool {
 	return n.Ready && c.Registered && !c.Starting(n.Taints)
 }
 
