@@ -16,9 +16,6 @@ const mostReasonFiles = 6
 // reasonPackage owns the reasons, and reasonTable says there what follows from each.
 const reasonPackage, reasonTable = "internal/plan", "internal/plan/reason.go"
 
-// reasonRoot is where names are still compared: its files become a package of their own.
-const reasonRoot = "internal/engine"
-
 // checkReasons finds comparisons of a reason with one of them by name, where the product has
 // too many files with any. Whoever compares has to be found again for each new reason, and
 // nothing says where to look.
@@ -26,7 +23,7 @@ func checkReasons(t tree) []breach {
 	names := reasonNames(t)
 	found := map[string]breach{} // the first of each file
 	for _, f := range t.gos {
-		if f.test || f.path == reasonTable || f.dir == reasonRoot {
+		if f.test || f.path == reasonTable {
 			continue
 		}
 		named := f.reason(names)

@@ -145,7 +145,10 @@ func (g *gates) candidate(c *cluster.Claim, why plan.DeleteReason, due bool) *ca
 func (g *gates) saving(c *cluster.Claim) *candidate { return g.candidate(c, plan.Underutilized, false) }
 
 // saves says whether the node goes only to save money, with pods that move.
-func (x *candidate) saves() bool { return x.why == plan.Underutilized }
+func (x *candidate) saves() bool { return saves(x.why) }
+
+// saves says whether nodes with pods go for the reason only to save money.
+func saves(why plan.DeleteReason) bool { t := why.Traits(); return t.Saves && !t.Empty }
 
 // keeps returns why the node stays, by the first gate of the stages that holds. The reason
 // is empty if none holds.
@@ -194,7 +197,7 @@ func (x *candidate) quiet() plan.Stay {
 			return plan.Stay{Reason: plan.NotQuiet, Until: at}
 		}
 	}
-	if x.why != plan.Empty {
+	if !x.why.Traits().Empty {
 		return plan.Stay{}
 	}
 	at, empty := memory.FirstSeen(x.gates.memory.EmptySince, x.claim.Name)
@@ -215,7 +218,7 @@ func (x *candidate) price() plan.Stay {
 }
 
 // evicts says whether the daemon alone wants the node to go, and pods are evicted for that.
-func (x *candidate) evicts() bool { return x.why != plan.Empty && !disrupt.Asked(x.why) }
+func (x *candidate) evicts() bool { t := x.why.Traits(); return !t.Empty && !t.Asked }
 
 func (x *candidate) replicasLate() plan.Stay {
 	if node := x.gates.late[x.claim.Pool]; node != "" && x.evicts() {
@@ -248,7 +251,7 @@ func (x *candidate) held() plan.Stay {
 
 // triedLately does not say what kept the node then: what still keeps it, other gates say.
 func (x *candidate) triedLately() plan.Stay {
-	if at, restored := memory.FirstSeen(x.gates.memory.Restored, x.claim.Name); restored && x.why != plan.Surplus {
+	if at, restored := memory.FirstSeen(x.gates.memory.Restored, x.claim.Name); restored && x.why.Traits().Budgets {
 		return plan.Stay{Reason: plan.TriedLately, Until: at.Add(memory.StaysFor)}
 	}
 	return plan.Stay{}
@@ -259,7 +262,7 @@ func (x *candidate) turn() plan.Stay { return x.gates.judge.Turn(x.claim, x.why)
 // budget names the budget that is used up. It says until when only for a budget with
 // windows: nobody knows when nodes that are going will have gone.
 func (x *candidate) budget() plan.Stay {
-	if x.why == plan.Surplus { // the user asked for it
+	if !x.why.Traits().Budgets { // the user asked for it
 		return plan.Stay{}
 	}
 	full, allowed := x.gates.ledger.Allows(x.claim.Pool, x.why)
@@ -273,7 +276,7 @@ func (x *candidate) budget() plan.Stay {
 }
 
 func (x *candidate) limit() plan.Stay {
-	if x.pool.Static && x.why != plan.Surplus && static.Full(x.gates.view, &x.pool) {
+	if x.pool.Static && x.why.Traits().Budgets && static.Full(x.gates.view, &x.pool) {
 		return plan.Stay{Reason: plan.LimitFull, Detail: x.claim.Pool}
 	}
 	return plan.Stay{}
@@ -282,7 +285,7 @@ func (x *candidate) limit() plan.Stay {
 // replacement says why the static pool of the node can launch no node. A node that is due
 // waits for the one that replaces it.
 func (x *candidate) replacement() plan.Stay {
-	if !x.pool.Static || !x.due || x.why == plan.Surplus {
+	if !x.pool.Static || !x.due || !x.why.Traits().Budgets {
 		return plan.Stay{}
 	}
 	refusal, looked := x.gates.refusals[x.pool.Name]

@@ -34,7 +34,7 @@ func (m *mover) renew() bool {
 		case m.forced(d):
 			begun = true
 			m.force(d)
-		case isStatic(m.view.Snapshot, c) && d.Why != plan.Surplus:
+		case isStatic(m.view.Snapshot, c) && d.Why.Traits().Budgets:
 			if !begun && len(names) == 0 && replaceStatic(m, d, x) {
 				return true
 			}
@@ -99,7 +99,7 @@ func (m *mover) mayRenew(d disrupt.Due) bool {
 func (m *mover) forced(d disrupt.Due) bool {
 	pool, _ := m.view.Snapshot.Pool(d.Claim.Pool)
 	held := pool.Disruption.Paused || m.view.Policy.PauseDisruption || m.view.Policy.CloudAway
-	return d.Why == plan.Expired && disrupt.Forced(d.Claim, m.view.Now) && !held
+	return d.Why.Traits().Expires && disrupt.Forced(d.Claim, m.view.Now) && !held
 }
 
 // forgo takes a node away of which a user asked for the end although a pod of it has no

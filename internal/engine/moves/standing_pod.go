@@ -59,7 +59,7 @@ func (s *standings) alone(c *cluster.Claim, state *cluster.NodeState, id string,
 	}
 	claim.Deleting, claim.Interruption, claim.Initialized = false, nil, true
 	n.Deleting, n.DoNotDisrupt, n.Stays, n.ProtectedUntil = false, false, false, s.Now
-	pool.Ready, pool.Deleting, pool.Disruption.Paused = true, why == plan.PoolDeleted, false
+	pool.Ready, pool.Deleting, pool.Disruption.Paused = true, why.Traits().WithPool, false
 	with, err := s.Snapshot.Apply(cluster.Delta{Gone: gone, Put: cluster.Objects{Claims: []cluster.Claim{claim}, Nodes: []cluster.Node{n}, Pools: []cluster.Pool{pool}}})
 	return with, err == nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -85,7 +86,8 @@ func list[R ~string](counts map[R]int) string {
 
 // allowances returns what the budgets of the pool allow.
 func (s *standings) allowances(p *cluster.Pool) (out []plan.Allowance) {
-	for _, why := range []plan.DeleteReason{plan.Drifted, plan.Empty, plan.Expired, plan.Underutilized} {
+	bounded := func(why plan.DeleteReason) bool { t := why.Traits(); return t.Budgets && !t.Asked }
+	for _, why := range pick.Those(plan.Reasons(), bounded) {
 		a := plan.Allowance{Reason: why, Used: s.gates.ledger.Used(p.Name)}
 		a.Most, a.Bounded = s.gates.ledger.Most(p.Name, why)
 		out = append(out, a)

@@ -91,7 +91,7 @@ func (m *mover) replaceSome(names []string, why plan.DeleteReason, x Supposition
 // money, these must cost less. It says whether the nodes go.
 func (m *mover) replace(names []string, why plan.DeleteReason, x Supposition) bool {
 	out := m.suppose(x)
-	saving := why == plan.Underutilized
+	saving := saves(why)
 	var frees quantity.Money
 	spot := false
 	var sources []cluster.Source
