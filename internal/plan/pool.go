@@ -4,6 +4,8 @@ import "time"
 
 // PoolStanding says why no more nodes of a NodePool go now, or what goes.
 type PoolStanding struct {
+	// Saves says that nodes of the pool with pods may go to save money.
+	Saves     bool
 	Pool, UID string
 	Reason    PoolReason
 	Detail    string      // what is meant: a budget, numbers of nodes, why the pool is not ready
@@ -70,7 +72,7 @@ func (p *PoolStanding) explain() string {
 	case PoolNext:
 		return "nodes are to go as soon as their turn comes: " + p.Detail
 	case PoolSearching:
-		return "the fleet has changed and has not been searched for savings since"
+		return Stay{Reason: NotSearched, Detail: p.Detail, Until: p.Until}.explain()
 	case PoolNoSaving:
 		return "the fleet has been searched, and no move saves enough: " + p.Detail
 	case PoolIsStatic:

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // RemembersFor is how long after the last pod of a Job is gone its controller counts as
@@ -40,7 +41,7 @@ type Readers struct {
 	now func() time.Time
 
 	mu   sync.Mutex
-	pods map[string]string    // by namespace/name: the reader that it is of
+	pods map[types.UID]string // the readers that pods are of, by UID
 	last map[string]time.Time // by reader that runs as Jobs: when a pod of it was last seen
 }
 
@@ -49,7 +50,7 @@ func NewReaders(now func() time.Time) *Readers {
 	if now == nil {
 		now = time.Now
 	}
-	return &Readers{now: now, pods: map[string]string{}, last: map[string]time.Time{}}
+	return &Readers{now: now, pods: map[types.UID]string{}, last: map[string]time.Time{}}
 }
 
 // Observe looks at an object; only pods matter.
@@ -58,13 +59,17 @@ func (r *Readers) Observe(o metav1.Object) {
 	if !is {
 		return
 	}
-	if reader := readerOf(p); reader != "" {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.pods[p.Namespace+"/"+p.Name] = reader
-		if owner := metav1.GetControllerOfNoCopy(p); owner != nil && owner.Kind == "Job" {
-			r.last[reader] = r.now()
-		}
+	owner := metav1.GetControllerOfNoCopy(p)
+	ofJob, ended := owner != nil && owner.Kind == "Job", p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+	reader := readerOf(p)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if reader == "" || ended && !ofJob { // what has ended may stay for long, and does nothing
+		delete(r.pods, p.UID)
+		return
+	}
+	if r.pods[p.UID] = reader; ofJob {
+		r.last[reader] = r.now()
 	}
 }
 
@@ -75,9 +80,8 @@ func (r *Readers) Forget(o metav1.Object) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	key := o.GetNamespace() + "/" + o.GetName()
-	if reader, known := r.pods[key]; known {
-		delete(r.pods, key)
+	if reader, known := r.pods[o.GetUID()]; known {
+		delete(r.pods, o.GetUID())
 		if _, asJob := r.last[reader]; asJob {
 			r.last[reader] = r.now()
 		}

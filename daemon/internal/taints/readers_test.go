@@ -6,13 +6,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/taints"
 )
 
 func pod(name, image string, labels map[string]string) *corev1.Pod {
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name, Labels: labels},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name, UID: types.UID("uid-" + name), Labels: labels},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "sidecar", Image: "example.com/proxy"}, {Name: "main", Image: image}}},
 	}
 }
@@ -68,7 +69,7 @@ func TestReaders_AreRememberedBetweenTheRunsOfACronJob(t *testing.T) {
 	r.Observe(first)
 	now = now.Add(48 * time.Hour)
 	wanted("while its pod is there", want)
-	r.Forget(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "run-1"}})
+	r.Forget(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "run-1", UID: first.UID}})
 	r.Forget(first)
 	now = now.Add(taints.RemembersFor - time.Second)
 	wanted("between runs", want)
@@ -80,4 +81,37 @@ func TestReaders_AreRememberedBetweenTheRunsOfACronJob(t *testing.T) {
 	r.Forget(run("run-2"))
 	now = now.Add(taints.RemembersFor)
 	wanted("a day after it has gone", "")
+}
+
+// A pod that was evicted by its kubelet stays as an object for as long as nobody deletes it,
+// and one that is no reader any more may stay for ever. A new pod may have the name of one that
+// is gone.
+func TestReaders_OnlyPodsThatRunCount(t *testing.T) {
+	r := taints.NewReaders(nil)
+	found := func(when, want string) {
+		t.Helper()
+		if got := r.Found(); got != want {
+			t.Errorf("%s: %q, want %q", when, got, want)
+		}
+	}
+	const autoscaler = "cluster-autoscaler in namespace kube-system"
+	p := pod("ca", "cluster-autoscaler", nil)
+	r.Observe(p)
+	found("while it runs", autoscaler)
+	p = p.DeepCopy()
+	p.Status.Phase = corev1.PodFailed
+	r.Observe(p)
+	found("once it has failed", "")
+
+	labelled := pod("x", "example.com/x", map[string]string{"app": "cluster-autoscaler"})
+	r.Observe(labelled)
+	found("by its label", autoscaler)
+	r.Observe(pod("x", "example.com/x", nil))
+	found("without the label", "")
+
+	again := pod("ca", "cluster-autoscaler", nil)
+	again.UID = "uid-again"
+	r.Observe(again)
+	r.Forget(p)
+	found("when the pod that had its name before is gone", autoscaler)
 }

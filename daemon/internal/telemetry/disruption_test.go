@@ -354,7 +354,7 @@ func TestRecorder_SaysWhyEvictedPodsAreLeftToTheScheduler(t *testing.T) {
 		{func(p *engine.Policy) { p.Landing = engine.LandPreferred }, "prefer", plan.LandsAsSet, ""},
 		{func(p *engine.Policy) { p.CannotBind = true }, "prefer", plan.LandsWithoutRight, "the daemon may not create pods/binding"},
 	} {
-		in := changedFleet(t, 1, func(*cluster.Objects) {})
+		in := changedFleet(t, 1, func(o *cluster.Objects) { o.Pools[0].Disruption.Policy = cluster.WhenEmptyOrUnderutilized })
 		in.Policy = engine.DefaultPolicy()
 		c.change(&in.Policy)
 		r.standings(in)
@@ -366,5 +366,17 @@ func TestRecorder_SaysWhyEvictedPodsAreLeftToTheScheduler(t *testing.T) {
 		if v := value(t, r.Metrics, name); v != 1 {
 			t.Errorf("look %d: %s is %v", i, name, v)
 		}
+	}
+}
+
+// Pools whose nodes never go to save money are not told where pods would land.
+func TestRecorder_OnlyPoolsThatSaveMoneyAreToldWherePodsLand(t *testing.T) {
+	r, events := observer()
+	in := changedFleet(t, 1, func(o *cluster.Objects) { o.Pools[0].Disruption.Policy = cluster.WhenEmpty })
+	in.Policy = engine.DefaultPolicy()
+	in.Policy.TaintReader = "descheduler in namespace kube-system"
+	r.standings(in)
+	if got := about(events(), landingLimited); len(got) > 0 {
+		t.Errorf("%q", got)
 	}
 }

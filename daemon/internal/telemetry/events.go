@@ -98,13 +98,14 @@ func (r *Recorder) tellStandings(all plan.Standings) {
 	}
 }
 
-// tellLanding sends NodePools an Event where nobody but the daemon has decided that evicted
-// pods land where the kube-scheduler puts them.
+// tellLanding sends NodePools of which nodes go to save money an Event where something in the
+// cluster keeps the daemon from choosing where their pods land. That large fleets are left to
+// the kube-scheduler is no news.
 func (r *Recorder) tellLanding(look *telling, all plan.Standings) {
 	for i := range all.Pools {
 		p := &all.Pools[i]
 		look.keep("landing/" + p.Pool)
-		if l := all.Landing; !l.Binds && l.Reason != plan.LandsAsSet && p.Nodes > 0 && look.news("landing/"+p.Pool, l.Explain()) {
+		if l := all.Landing; p.Saves && p.Nodes > 0 && (l.Reason == plan.LandsBesideReader || l.Reason == plan.LandsWithoutRight) && look.news("landing/"+p.Pool, l.Explain()) {
 			r.event(r.poolReference(p.Pool, p.UID), corev1.EventTypeNormal, string(landingLimited), "Savings take longer: "+l.Explain())
 		}
 	}

@@ -14,22 +14,22 @@ import (
 // phase, if there are none, some that new nodes replace.
 func (m *mover) begin() {
 	t := &m.state.target
-	x := Supposition{Going: map[string]plan.DeleteReason{}, Emptying: t.nodes(m.view.Snapshot)}
+	x := Supposition{Going: map[string]plan.DeleteReason{}, Emptying: t.nodes(m.View.Snapshot)}
 	var chosen []string
 	held := false
-	with, inTurn := togetherOf(m.view), ""
+	with, inTurn := togetherOf(m.View), ""
 	choose := func(c *cluster.Claim) {
 		m.gates.begins(c)
 		chosen = append(chosen, c.Name)
 		x.Going[c.Name] = plan.Underutilized
 	}
 	for _, name := range t.names {
-		if c, _ := m.view.Snapshot.Claim(name); m.gates.keeps(m.gates.saving(&c), toFollow).Reason == "" {
+		if c, _ := m.View.Snapshot.Claim(name); m.gates.keeps(m.gates.saving(&c), toFollow).Reason == "" {
 			if m.gates.keeps(m.gates.saving(&c), toBegin).Reason != "" {
 				held = true
 				continue
 			}
-			if state, up := m.view.Snapshot.State(c.Node); up && !with.add(state) {
+			if state, up := m.View.Snapshot.State(c.Node); up && !with.add(state) {
 				inTurn = cmp.Or(inTurn, name)
 				continue
 			}
@@ -37,7 +37,7 @@ func (m *mover) begin() {
 		}
 	}
 	if len(chosen) == 0 && inTurn != "" {
-		c, _ := m.view.Snapshot.Claim(inTurn)
+		c, _ := m.View.Snapshot.Claim(inTurn)
 		choose(&c)
 	}
 	if len(chosen) == 0 && held {
@@ -45,23 +45,23 @@ func (m *mover) begin() {
 		return
 	}
 	if len(t.ratios) > 0 {
-		for state := range m.view.Snapshot.States() {
+		for state := range m.View.Snapshot.States() {
 			if t.fillsLater(&state.Node) {
 				x.Emptying[state.Node.Name] = true
 			}
 		}
 	}
 	if m.remove(x) {
-		m.state.begins(m.view.Now)
+		m.state.begins(m.View.Now)
 		return
 	}
 	if len(t.ratios) > 0 {
 		t.ratios = t.ratios[1:]
-		m.wait(m.view.Now.Add(sliceEvery), plan.NextSweep)
+		m.wait(m.View.Now.Add(sliceEvery), plan.NextSweep)
 		return
 	}
 	if m.replaceSome(chosen, plan.Underutilized, x) {
-		m.state.begins(m.view.Now)
+		m.state.begins(m.View.Now)
 		return
 	}
 	// There is something that the search did not know, as a budget.

@@ -175,7 +175,7 @@ func holdsLaunch(m *mover, actions []plan.Action) bool {
 
 // holds says whether the breaker of the pool holds moves back now.
 func holds(m *mover, pool string) bool {
-	until, held := m.state.breakers.held(pool, m.view.Now)
+	until, held := m.state.breakers.held(pool, m.View.Now)
 	if held {
 		m.wait(until, plan.QuietLongEnough)
 	}

@@ -20,6 +20,10 @@ import (
 // A node goes when no gate holds. The gates are one list: a Step asks it to decide, and
 // Standings asks it to explain. What a user has set, and what lasts, comes before what ends
 // by itself, so that the first gate that holds is what somebody can act on.
+//
+// Package disrupt decides about empty nodes by itself. Of these, and of nodes that wait for a
+// replacement (toReplace) or that the search has not chosen (toSave), the gates only explain
+// what others have decided.
 
 // gate is one reason for which nodes stay.
 type gate struct {
@@ -28,6 +32,8 @@ type gate struct {
 	// keeps says why the node stays, and until when if time alone may change that. The
 	// reason is empty where the gate does not hold.
 	keeps func(*candidate) plan.Stay
+	// slow gates look at each pod of the node. A search asks them last.
+	slow bool
 }
 
 // stage is a part of the way of a node that goes.
@@ -50,25 +56,25 @@ const (
 // ordered returns the gates in their order.
 func ordered() []gate {
 	return []gate{
-		{toChoose, (*candidate).replaces},        // it replaces nodes that have not gone yet
-		{toChoose, (*candidate).ofStaticPool},    // its static pool keeps as many nodes
-		{toChoose, (*candidate).disruptionStays}, // state, pauses, annotations, pods and PodDisruptionBudgets
-		{toChoose, (*candidate).policy},          // its pool's consolidationPolicy
-		{toChoose, (*candidate).quiet},           // consolidateAfter
-		{toChoose, (*candidate).price},           // nobody knows what it saves
-		{toChoose, (*candidate).replicasLate},    // a drain of the pool waits for replicas that do not get ready
-		{toChoose, (*candidate).breaker},         // moves of the pool went wrong lately
-		{toReplace, (*candidate).breakerOfDue},   // moves of the pool went wrong lately
-		{toChoose, (*candidate).triedLately},     // it was to go lately and could not
-		{toBegin, (*candidate).turn},             // PodDisruptionBudgets, beside nodes that go already
-		{toBegin, (*candidate).budget},           // budgets of the pool
-		{toReplace, (*candidate).limit},          // limits.nodes of its static pool
-		{toReplace, (*candidate).replacement},    // nothing can be launched in its place
-		{toSave, (*candidate).searched},          // the fleet has changed since the last search
-		{toSave, (*candidate).tried},             // only a plan for it alone could say
-		{toSave, (*candidate).pays},              // no cheaper place for its pods
-		{toSave, (*candidate).landing},           // evicted pods find their places first
-		{toFollow, (*candidate).phase},           // nodes of other memory ratios go first
+		{toChoose, (*candidate).replaces, false},       // it replaces nodes that have not gone yet
+		{toChoose, (*candidate).ofStaticPool, false},   // its static pool keeps as many nodes
+		{toChoose, (*candidate).disruptionStays, true}, // state, pauses, annotations, pods and PodDisruptionBudgets
+		{toChoose, (*candidate).policy, false},         // its pool's consolidationPolicy
+		{toChoose, (*candidate).quiet, false},          // consolidateAfter
+		{toChoose, (*candidate).price, false},          // nobody knows what it saves
+		{toChoose, (*candidate).replicasLate, false},   // a drain of the pool waits for replicas that do not get ready
+		{toChoose, (*candidate).breaker, false},        // moves of the pool went wrong lately
+		{toReplace, (*candidate).breakerOfDue, false},  // moves of the pool went wrong lately
+		{toChoose, (*candidate).triedLately, false},    // it was to go lately and could not
+		{toBegin, (*candidate).turn, false},            // PodDisruptionBudgets, beside nodes that go already
+		{toBegin, (*candidate).budget, false},          // budgets of the pool
+		{toReplace, (*candidate).limit, false},         // limits.nodes of its static pool
+		{toReplace, (*candidate).replacement, false},   // nothing can be launched in its place
+		{toSave, (*candidate).searched, false},         // the fleet has changed since the last search
+		{toSave, (*candidate).tried, false},            // only a plan for it alone could say
+		{toSave, (*candidate).pays, false},             // no cheaper place for its pods
+		{toSave, (*candidate).landing, false},          // evicted pods find their places first
+		{toFollow, (*candidate).phase, false},          // nodes of other memory ratios go first
 	}
 }
 
@@ -145,10 +151,7 @@ func (g *gates) candidate(c *cluster.Claim, why plan.DeleteReason, due bool) *ca
 func (g *gates) saving(c *cluster.Claim) *candidate { return g.candidate(c, plan.Underutilized, false) }
 
 // saves says whether the node goes only to save money, with pods that move.
-func (x *candidate) saves() bool { return saves(x.why) }
-
-// saves says whether nodes with pods go for the reason only to save money.
-func saves(why plan.DeleteReason) bool { t := why.Traits(); return t.Saves && !t.Empty }
+func (x *candidate) saves() bool { return x.why.Traits().EvictsToSave() }
 
 // keeps returns why the node stays, by the first gate of the stages that holds. The reason
 // is empty if none holds.
@@ -163,8 +166,32 @@ func (g *gates) keeps(x *candidate, stages ...stage) plan.Stay {
 	return plan.Stay{}
 }
 
+// excludes says why the search leaves the node out. It asks what is cheap first, and notes
+// the latest time until which something does; none where something does without end.
+func (g *gates) excludes(x *candidate) (stays plan.Stay) {
+	for _, slow := range []bool{false, true} {
+		for _, gate := range g.list {
+			if gate.at != toChoose || gate.slow != slow {
+				continue
+			}
+			s := gate.keeps(x)
+			if s.Reason != "" && s.Until.IsZero() {
+				return s
+			}
+			if s.Until.After(stays.Until) {
+				stays = s
+			}
+		}
+		if stays.Reason != "" {
+			return stays
+		}
+	}
+	return stays
+}
+
 func (x *candidate) replaces() plan.Stay {
-	if x.claim.Move == nil {
+	// An empty node counts as a replacement only as long as there is something to replace.
+	if x.claim.Move == nil || x.why.Traits().Empty && len(x.gates.view.SourcesOf(x.claim)) == 0 {
 		return plan.Stay{}
 	}
 	return plan.Stay{Reason: plan.Replaces, Detail: x.claim.Move.ID}
@@ -251,7 +278,7 @@ func (x *candidate) held() plan.Stay {
 
 // triedLately does not say what kept the node then: what still keeps it, other gates say.
 func (x *candidate) triedLately() plan.Stay {
-	if at, restored := memory.FirstSeen(x.gates.memory.Restored, x.claim.Name); restored && x.why.Traits().Budgets {
+	if at, restored := memory.FirstSeen(x.gates.memory.Restored, x.claim.Name); restored && x.why.Traits().Budgets && !x.why.Traits().Empty {
 		return plan.Stay{Reason: plan.TriedLately, Until: at.Add(memory.StaysFor)}
 	}
 	return plan.Stay{}
@@ -345,10 +372,11 @@ func (x *candidate) pays() plan.Stay {
 // landing is while evicted pods have not found their places.
 func (x *candidate) landing() plan.Stay {
 	later := *x.gates.state
-	if until, is := later.underWay(x.gates.view, x.gates.lands()); is && x.saves() {
-		return plan.Stay{Reason: plan.NextToGo, Detail: "evicted pods find their places first", Until: until}
+	_, most, is := later.underWay(x.gates.view, x.gates.lands())
+	if !is || !x.saves() {
+		return plan.Stay{}
 	}
-	return plan.Stay{}
+	return plan.Stay{Reason: plan.NextToGo, Detail: "evicted pods find their places first", Until: most}
 }
 
 // lands says whether nodes are closed for evicted pods.

@@ -46,8 +46,8 @@ func (s *seen) keep(search *consolidate.Search) {
 // there, or they are to go. They are sorted.
 func doubtful(m *mover) (names []string) {
 	names = slices.Collect(maps.Keys(m.out.Placed))
-	for claim := range m.view.Going {
-		c, _ := m.view.Snapshot.Claim(claim)
+	for claim := range m.View.Going {
+		c, _ := m.View.Snapshot.Claim(claim)
 		names = append(names, c.Node)
 	}
 	slices.Sort(names)
@@ -61,28 +61,28 @@ func look(m *mover) bool {
 	if s.seen.image == nil {
 		return false
 	}
-	names := slices.Concat(m.view.Snapshot.NodesChanged(s.of), s.seen.doubt, doubtful(m))
+	names := slices.Concat(m.View.Snapshot.NodesChanged(s.of), s.seen.doubt, doubtful(m))
 	slices.Sort(names)
 	names = slices.Compact(names)
-	few := len(names) > 0 && len(names) <= m.view.Snapshot.NodeCount()/lookedPart
-	if !few || s.of.Supply() != m.view.Snapshot.Supply() || !s.seen.image.Of(terms(m)) || s.seen.eager != s.pace.eager(m.view.Now) {
+	few := len(names) > 0 && len(names) <= m.View.Snapshot.NodeCount()/lookedPart
+	if !few || s.of.Supply() != m.View.Snapshot.Supply() || !s.seen.image.Of(terms(m)) || s.seen.eager != s.pace.eager(m.View.Now) {
 		s.seen = seen{}
 		return false
 	}
 	since := s.calm.uneasy
-	if until, calm := s.calm.is(podsOn(m.view.Snapshot), m.view.Now); !calm {
+	if until, calm := s.calm.is(podsOn(m.View.Snapshot), m.View.Now); !calm {
 		m.wait(until, plan.QuietLongEnough)
 		return true
 	}
 	image := s.seen.image
 	s.seen = seen{}
 	if found, places := lookAt(m, image, names); found != "" {
-		s.target, s.at = aim(m.view.Snapshot, []string{found}, false, places), m.view.Now
+		s.target, s.at = aim(m.View.Snapshot, []string{found}, false, places), m.View.Now
 		return true
 	}
 	// The search comes next, also where pods go on coming and going, unless the fleet rests.
 	s.calm.uneasy = since
-	m.wait(m.view.Now.Add(sliceEvery), plan.NextSweep)
+	m.wait(m.View.Now.Add(sliceEvery), plan.NextSweep)
 	return true
 }
 
@@ -93,7 +93,7 @@ func lookAt(m *mover, image *consolidate.Image, names []string) (claim string, p
 	var put []consolidate.Node
 	var gone []string
 	for _, name := range names {
-		state, there := m.view.Snapshot.State(name)
+		state, there := m.View.Snapshot.State(name)
 		var x consolidate.Node
 		if there {
 			x, there = nodeOf(m, state)
@@ -114,8 +114,8 @@ func lookAt(m *mover, image *consolidate.Image, names []string) (claim string, p
 			if claim != "" || l.Work() > limit {
 				return false
 			}
-			state, _ := m.view.Snapshot.State(name)
-			c := m.view.ClaimOf(state)
+			state, _ := m.View.Snapshot.State(name)
+			c := m.View.ClaimOf(state)
 			if move := l.Try(name, m.gates.balance(&c).least(state), fresh); move.Pays && m.may(&c) {
 				claim, places = c.Name, move.Places
 			}
@@ -130,24 +130,24 @@ func lookAt(m *mover, image *consolidate.Image, names []string) (claim string, p
 
 // terms returns the question of a search, but for the nodes and what follows from them.
 func terms(m *mover) consolidate.Question {
-	p := m.view.Policy
+	p := m.View.Policy
 	q := consolidate.Question{
 		Fleet: movesFleet(m), Seed: m.Seed, Trials: p.SweepTrials, Least: p.LeastSaving, PerPod: p.PodMove,
 		MoveTime: p.MoveTime,
 		Share:    p.MoveShare, LargestMilliCPU: p.SoftMaxMilliCPU,
 	}
-	if m.state.pace.drained() && !m.view.Policy.LandingIn(m.view.Snapshot.NodeCount()).Binds {
+	if m.state.pace.drained() && !m.View.Policy.LandingIn(m.View.Snapshot.NodeCount()).Binds {
 		q.Share = max(q.Share, drainedShare)
 	}
-	q.Left = q.Fleet.LeftIn(m.view.Snapshot)
+	q.Left = q.Fleet.LeftIn(m.View.Snapshot)
 	return q
 }
 
 // movesFleet returns the fleet that new nodes for running pods come from. It has the
 // variants that these pods ask for, and is the same one as long as it serves.
 func movesFleet(m *mover) *offer.Fleet {
-	d, variants := &m.out.Derived, offer.VariantsOfAll(m.view.Snapshot)
-	supply, cost := m.view.Snapshot.Supply(), m.view.Policy.NodeCost
+	d, variants := &m.out.Derived, offer.VariantsOfAll(m.View.Snapshot)
+	supply, cost := m.View.Snapshot.Supply(), m.View.Policy.NodeCost
 	if !d.Moves.Serves(supply, variants, cost) {
 		d.Moves = offer.Recompile(supply, variants, cost, d.Fleet)
 	}
@@ -158,25 +158,25 @@ func movesFleet(m *mover) *offer.Fleet {
 // pods, as it is cordoned or not ready, has no room, and may go as any other. May says only
 // that the node is ours and has a price.
 func nodeOf(m *mover, state *cluster.NodeState) (x consolidate.Node, is bool) {
-	c := m.view.ClaimOf(state)
+	c := m.View.ClaimOf(state)
 	n := &state.Node
-	if pool, _ := m.view.Snapshot.Pool(c.Pool); pool.Deleting {
+	if pool, _ := m.View.Snapshot.Pool(c.Pool); pool.Deleting {
 		return x, false
 	}
 	takes := n.TakesPods(&c) && n.Ready
-	if n.Disrupted || n.Leaving(&c) || m.view.IsGoing(c.Name) || c.Name != "" && !c.Initialized || c.Name == "" && !takes {
+	if n.Disrupted || n.Leaving(&c) || m.View.IsGoing(c.Name) || c.Name != "" && !c.Initialized || c.Name == "" && !takes {
 		return x, false
 	}
 	x = consolidate.Node{State: state, Claim: c.Name, Pool: c.Pool}
 	if takes {
-		x.Free = state.Free.Sub(m.out.Placed[n.Name]).Sub(room.MissingDaemons(m.view, state))
+		x.Free = state.Free.Sub(m.out.Placed[n.Name]).Sub(room.MissingDaemons(m.View, state))
 		for p := range state.Nominated() {
 			x.Free = x.Free.Sub(p.Shape.Requests)
 		}
 	}
-	x.Young = youngOn(state, m.state.pace.young(m.view.Now))
-	if cost, known := m.view.CostOf(c); known && c.Name != "" {
-		x.Price, x.May, x.StandIn = cost, true, m.view.StandsIn(c)
+	x.Young = youngOn(state, m.state.pace.young(m.View.Now))
+	if cost, known := m.View.CostOf(c); known && c.Name != "" {
+		x.Price, x.May, x.StandIn = cost, true, m.View.StandsIn(c)
 	}
 	return x, true
 }

@@ -74,7 +74,6 @@ const (
 // mover looks for moves that begin in this Step.
 type mover struct {
 	Input
-	view     view.View
 	out      Draft
 	state    State
 	gates    *gates
@@ -87,7 +86,7 @@ type mover struct {
 // launches, or is not finished, begins no moves.
 func Next(in Input, before State, out Draft) (Draft, State) {
 	v := in.View
-	m := &mover{Input: in, out: out, view: v, state: before}
+	m := &mover{Input: in, out: out, state: before}
 	if out.Trace.Launches > 0 {
 		m.state.calm.launches(podsOn(v.Snapshot), v.Now)
 	}
@@ -103,7 +102,7 @@ func Next(in Input, before State, out Draft) (Draft, State) {
 	default:
 		m.state.target = target{}
 	}
-	m.out.Plan.Actions = slices.Concat(m.out.Plan.Actions, m.state.marked().preferences(m.view))
+	m.out.Plan.Actions = slices.Concat(m.out.Plan.Actions, m.state.marked().preferences(m.View))
 	return m.out, m.state
 }
 

@@ -185,7 +185,7 @@ func TestPace_OnlyWhereNoNodesAreClosedNewNodesHaveToSaveMoreAfterAScaleDown(t *
 		}
 		policy := view.DefaultPolicy()
 		policy.CannotBind = !bound
-		m := &mover{view: view.Of(snap, policy, p.now)}
+		m := &mover{Input: Input{View: view.Of(snap, policy, p.now)}}
 		m.state.pace = p.pace
 		if share, want := terms(m).Share, map[bool]int64{false: drainedShare, true: policy.MoveShare}[bound]; share != want {
 			t.Errorf("where the daemon may bind pods: %v: new nodes have to save %d thousandths, want %d", bound, share, want)

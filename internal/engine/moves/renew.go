@@ -13,7 +13,7 @@ import (
 // have drifted. Their pods move to nodes that stay if they can, else to new ones, whatever
 // these cost. It says whether it begins anything.
 func (m *mover) renew() bool {
-	due, next := disrupt.Overdue(m.view)
+	due, next := disrupt.Overdue(m.View)
 	if !next.IsZero() {
 		m.wait(next, plan.NodeToExpire)
 	}
@@ -26,7 +26,7 @@ func (m *mover) renew() bool {
 	for _, d := range due {
 		c := d.Claim
 		x.Emptying[c.Node] = true
-		if m.view.IsGoing(c.Name) || !m.mayRenew(d) {
+		if m.View.IsGoing(c.Name) || !m.mayRenew(d) {
 			continue
 		}
 		// One move has one reason.
@@ -34,7 +34,7 @@ func (m *mover) renew() bool {
 		case m.forced(d):
 			begun = true
 			m.force(d)
-		case isStatic(m.view.Snapshot, c) && d.Why.Traits().Budgets:
+		case isStatic(m.View.Snapshot, c) && d.Why.Traits().Budgets:
 			if !begun && len(names) == 0 && replaceStatic(m, d, x) {
 				return true
 			}
@@ -52,7 +52,7 @@ func (m *mover) renew() bool {
 	if renewThese(m, names, x) {
 		return true
 	}
-	m.gates = newGates(m.view, &m.out.Memory, &m.state) // nothing is promised to those that stay
+	m.gates = newGates(m.View, &m.out.Memory, &m.state) // nothing is promised to those that stay
 	return false
 }
 
@@ -64,7 +64,7 @@ func renewThese(m *mover, names []string, x Supposition) bool {
 	}
 	why := x.Going[names[0]]
 	if !disrupt.Asked(why) {
-		names = pick.Those(names, func(name string) bool { c, _ := m.view.Snapshot.Claim(name); return !holds(m, c.Pool) })
+		names = pick.Those(names, func(name string) bool { c, _ := m.View.Snapshot.Claim(name); return !holds(m, c.Pool) })
 	}
 	if len(names) == 0 {
 		return false
@@ -73,8 +73,8 @@ func renewThese(m *mover, names []string, x Supposition) bool {
 		return true
 	}
 	// The first has no other place now. The others have their turn before it has another.
-	m.out.Memory.Restored, _ = memory.Remember(m.out.Memory.Restored, names[0], m.view.Now)
-	m.wait(m.view.Now.Add(sliceEvery), plan.NextSweep)
+	m.out.Memory.Restored, _ = memory.Remember(m.out.Memory.Restored, names[0], m.View.Now)
+	m.wait(m.View.Now.Add(sliceEvery), plan.NextSweep)
 	return false
 }
 
@@ -97,9 +97,9 @@ func (m *mover) mayRenew(d disrupt.Due) bool {
 // forced says whether the node goes now whatever its pods and budgets ask for, as in
 // Karpenter.
 func (m *mover) forced(d disrupt.Due) bool {
-	pool, _ := m.view.Snapshot.Pool(d.Claim.Pool)
-	held := pool.Disruption.Paused || m.view.Policy.PauseDisruption || m.view.Policy.CloudAway
-	return d.Why.Traits().Expires && disrupt.Forced(d.Claim, m.view.Now) && !held
+	pool, _ := m.View.Snapshot.Pool(d.Claim.Pool)
+	held := pool.Disruption.Paused || m.View.Policy.PauseDisruption || m.View.Policy.CloudAway
+	return d.Why.Traits().Expires && disrupt.Forced(d.Claim, m.View.Now) && !held
 }
 
 // forgo takes a node away of which a user asked for the end although a pod of it has no
@@ -110,7 +110,7 @@ func forgo(m *mover, name string, why plan.DeleteReason, x Supposition) bool {
 	if !out.Trace.Complete || !m.stay([]string{name}, out) {
 		return false
 	}
-	c, _ := m.view.Snapshot.Claim(name)
+	c, _ := m.View.Snapshot.Claim(name)
 	m.force(disrupt.Due{Claim: &c, Why: why})
 	return true
 }
@@ -118,8 +118,8 @@ func forgo(m *mover, name string, why plan.DeleteReason, x Supposition) bool {
 // force takes the node away whether its pods have another place or not.
 func (m *mover) force(d disrupt.Due) {
 	c := d.Claim
-	out := plan.Delete{Claim: c.Name, ClaimUID: c.UID, Node: c.Node, Why: d.Why, Waited: m.view.Now.Sub(c.Created)}
-	out.Saves, _ = m.view.PriceOf(*c)
-	disrupt.NoteEvictions(m.view, &m.out.Memory, c, d.Why)
+	out := plan.Delete{Claim: c.Name, ClaimUID: c.UID, Node: c.Node, Why: d.Why, Waited: m.View.Now.Sub(c.Created)}
+	out.Saves, _ = m.View.PriceOf(*c)
+	disrupt.NoteEvictions(m.View, &m.out.Memory, c, d.Why)
 	m.out.Plan.Actions = append(slices.Clip(m.out.Plan.Actions), out)
 }

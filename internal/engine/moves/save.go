@@ -9,8 +9,8 @@ import (
 // save begins moves that save money.
 func (m *mover) save() {
 	s := &m.state
-	if until, is := s.underWay(m.view, m.gates.lands()); is {
-		m.wait(until, plan.QuietLongEnough)
+	if next, _, is := s.underWay(m.View, m.gates.lands()); is {
+		m.wait(next, plan.QuietLongEnough)
 		return
 	}
 	if was := len(s.target.names); was > 0 {
@@ -19,13 +19,13 @@ func (m *mover) save() {
 			s.target = target{places: s.target.places}
 		}
 	}
-	if len(s.target.names) == 0 && len(m.view.Going) == 0 {
+	if len(s.target.names) == 0 && len(m.View.Going) == 0 {
 		s.target = target{} // until then, its places are those of pods of nodes that go
 	}
 	if len(s.target.names) == 0 && s.whole.next(m) {
 		return
 	}
-	if len(s.target.names) == 0 || !m.view.Now.Before(s.at.Add(targetLasts)) {
+	if len(s.target.names) == 0 || !m.View.Now.Before(s.at.Add(targetLasts)) {
 		if !m.search() {
 			return
 		}
@@ -35,18 +35,18 @@ func (m *mover) save() {
 
 // stands says whether the NodeClaim is there and may still go.
 func (m *mover) stands(name string) bool {
-	c, there := m.view.Snapshot.Claim(name)
+	c, there := m.View.Snapshot.Claim(name)
 	return there && m.may(&c)
 }
 
 // may says whether the node of the NodeClaim may go to save money. An empty node goes by
 // the rules for empty nodes. If it may later, the plan asks for another Step.
 func (m *mover) may(c *cluster.Claim) bool {
-	node, up := m.view.Snapshot.Node(c.Node)
-	if !up || node.Disrupted || m.view.IsGoing(c.Name) || !m.view.RunsPods(*c) {
+	node, up := m.View.Snapshot.Node(c.Node)
+	if !up || node.Disrupted || m.View.IsGoing(c.Name) || !m.View.RunsPods(*c) {
 		return false
 	}
-	stays := m.gates.keeps(m.gates.saving(c), toChoose)
+	stays := m.gates.excludes(m.gates.saving(c))
 	switch {
 	case stays.Until.IsZero():
 	case stays.Reason == plan.PodSettles:

@@ -15,40 +15,40 @@ import (
 func (m *mover) search() bool {
 	s := &m.state
 	if s.search == nil {
-		if early := s.again.IsZero() || m.view.Now.Before(s.again); s.of.Same(m.view.Snapshot) && len(s.target.names) == 0 && !s.at.IsZero() && early {
+		if early := s.again.IsZero() || m.View.Now.Before(s.again); s.of.Same(m.View.Snapshot) && len(s.target.names) == 0 && !s.at.IsZero() && early {
 			m.waitAgain()
 			return false
 		}
-		s.pace.sees(m.view.Snapshot, m.view.Now)
+		s.pace.sees(m.View.Snapshot, m.View.Now)
 		if look(m) {
 			return len(s.target.names) > 0
 		}
-		if d, waits := s.delay(m.view); waits {
+		if d, waits := s.delay(m.View); waits {
 			m.wait(d.until, d.why)
 			return len(s.target.names) > 0
 		}
 		m.again, m.settling = time.Time{}, settling{}
-		s.search, s.of, s.at, s.whole.queue = consolidate.Begin(m.question()), m.view.Snapshot, m.view.Now, nil
+		s.search, s.of, s.at, s.whole.queue = consolidate.Begin(m.question()), m.View.Snapshot, m.View.Now, nil
 		if !m.settling.first.IsZero() {
 			m.later(m.settling.over())
 		}
 		s.again, s.moving = m.again, s.search.Moving
-		s.seen = seen{doubt: doubtful(m), eager: s.pace.eager(m.view.Now)}
+		s.seen = seen{doubt: doubtful(m), eager: s.pace.eager(m.View.Now)}
 		s.seen.keep(s.search)
-		tell(m, "search of %d nodes begins, %d pods run", len(s.search.Nodes), podsOn(m.view.Snapshot))
+		tell(m, "search of %d nodes begins, %d pods run", len(s.search.Nodes), podsOn(m.View.Snapshot))
 	}
 	next, finished := s.search.Go(sliceOfWork)
-	if finished && s.outdated < mostOutdated && s.changed(m.view.Snapshot) {
+	if finished && s.outdated < mostOutdated && s.changed(m.View.Snapshot) {
 		s.outdated++
 		s.search = nil
 		tell(m, "search is repeated: many pods have come or gone")
-		m.wait(m.view.Now.Add(sliceEvery), plan.NextSweep)
+		m.wait(m.View.Now.Add(sliceEvery), plan.NextSweep)
 		return len(s.target.names) > 0
 	}
 	var found target
 	if finished {
 		s.outdated = 0
-		found = aim(m.view.Snapshot, pick.Those(next.Result(), m.stands), next.Alike, next.Places())
+		found = aim(m.View.Snapshot, pick.Those(next.Result(), m.stands), next.Alike, next.Places())
 		if q, more := m.askMore(next, found); more {
 			next, finished = consolidate.Begin(q), false
 			s.seen.keep(next)
@@ -56,10 +56,10 @@ func (m *mover) search() bool {
 	}
 	if !finished {
 		s.search = next
-		m.wait(m.view.Now.Add(sliceEvery), plan.NextSweep)
+		m.wait(m.View.Now.Add(sliceEvery), plan.NextSweep)
 		return len(s.target.names) > 0
 	}
-	s.whole = s.whole.after(next, m.view.Policy.WholeTries)
+	s.whole = s.whole.after(next, m.View.Policy.WholeTries)
 	if s.search, s.target = nil, found; len(found.names) == 0 {
 		m.waitAgain()
 	}
@@ -77,7 +77,7 @@ func (m *mover) waitAgain() {
 func (m *mover) question() consolidate.Question {
 	q := terms(m)
 	q.Nodes = m.nodes()
-	q.Alike = !m.view.Policy.LandingIn(m.view.Snapshot.NodeCount()).Binds && slices.ContainsFunc(q.Nodes, func(n consolidate.Node) bool {
+	q.Alike = !m.View.Policy.LandingIn(m.View.Snapshot.NodeCount()).Binds && slices.ContainsFunc(q.Nodes, func(n consolidate.Node) bool {
 		return consolidate.Ratio(&n.State.Node) != consolidate.Ratio(&q.Nodes[0].State.Node)
 	})
 	return q
@@ -92,8 +92,8 @@ func (m *mover) askMore(done *consolidate.Search, found target) (q consolidate.Q
 	switch none := len(found.names) == 0; {
 	case none && q.Alike:
 		q.Alike, more = false, true
-	case none && q.Share == drainedShare && q.Share > m.view.Policy.MoveShare:
-		m.state.pace.filled, q.Share, more = true, m.view.Policy.MoveShare, true
+	case none && q.Share == drainedShare && q.Share > m.View.Policy.MoveShare:
+		m.state.pace.filled, q.Share, more = true, m.View.Policy.MoveShare, true
 	}
 	return q, more
 }
@@ -101,12 +101,12 @@ func (m *mover) askMore(done *consolidate.Search, found target) (q consolidate.Q
 // nodes returns the nodes that the search is about.
 func (m *mover) nodes() (out []consolidate.Node) {
 	most := map[string]int64{}
-	for _, p := range m.view.Snapshot.Supply().Pools {
+	for _, p := range m.View.Snapshot.Supply().Pools {
 		most[p.Name], _ = m.gates.ledger.Most(p.Name, plan.Underutilized)
 	}
-	for state := range m.view.Snapshot.States() {
+	for state := range m.View.Snapshot.States() {
 		if x, is := nodeOf(m, state); is {
-			c := m.view.ClaimOf(state)
+			c := m.View.ClaimOf(state)
 			x.Least, x.May, x.Most = m.gates.balance(&c).least(state), x.May && m.may(&c), most[c.Pool]
 			out = append(out, x)
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/disrupt"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
@@ -14,7 +15,7 @@ import (
 
 // pool says why no more nodes of the pool go, from the standings of its nodes.
 func (s *standings) pool(p *cluster.Pool, nodes []plan.Standing) plan.PoolStanding {
-	out := plan.PoolStanding{Pool: p.Name, UID: p.UID, Nodes: int64(len(nodes)), Budgets: s.allowances(p)}
+	out := plan.PoolStanding{Pool: p.Name, UID: p.UID, Saves: disrupt.MaySave(p), Nodes: int64(len(nodes)), Budgets: s.allowances(p)}
 	x := count(nodes)
 	switch first := func(why plan.StayReason) plan.Stay { return nodes[slices.IndexFunc(nodes, because(why))].Stay }; {
 	case p.Deleting:
@@ -42,7 +43,7 @@ func (s *standings) pool(p *cluster.Pool, nodes []plan.Standing) plan.PoolStandi
 	case x.stay[plan.MovesHeld] > 0:
 		out.Reason, out.Detail, out.Until = plan.PoolHeld, first(plan.MovesHeld).Detail, first(plan.MovesHeld).Until
 	case x.stay[plan.NotSearched] > 0:
-		out.Reason = plan.PoolSearching
+		out.Reason, out.Detail, out.Until = plan.PoolSearching, first(plan.NotSearched).Detail, first(plan.NotSearched).Until
 	case x.stay[plan.NoSaving]+x.stay[plan.SpotForSpot]+x.stay[plan.NotTried] > 0:
 		out.Reason, out.Detail = plan.PoolNoSaving, list(x.stay)
 	case len(x.stay) == 1 && x.stay[plan.PolicyForbids] > 0:

@@ -60,25 +60,60 @@ func TestStandings_MovesThatAreHeldSayUntilWhen(t *testing.T) {
 	}
 }
 
-// Nothing ends the turn of the others in an untold time: evicted pods hold a node of the
-// target for a minute at most.
+// A node of the target waits for evicted pods: as long as they move, for a minute at most,
+// and then until they have landed.
 func TestStandings_ANodeOfTheTargetSaysWhatItWaitsFor(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	chosen := State{target: target{names: []string{"n"}}}
-	lands, phased := chosen, chosen
-	lands.busy = now
+	landed, moves, phased := chosen, chosen, chosen
+	landed.busy = now.Add(-landsWithin / 2)
+	moves.busy, moves.held = landed.busy, now.Add(-10*time.Second)
 	phased.target.ratios = []int{-1}
 	for name, c := range map[string]struct {
-		state State
-		want  plan.Stay
+		state  State
+		closed memory.Landing
+		want   plan.Stay
 	}{
-		"its turn":  {chosen, plan.Stay{Reason: plan.NextToGo}},
-		"evictions": {lands, plan.Stay{Reason: plan.NextToGo, Detail: "evicted pods find their places first", Until: now.Add(landsWithin)}},
-		"its phase": {phased, plan.Stay{Reason: plan.NextToGo, Detail: "nodes with more or less memory for each CPU go first"}},
+		"its turn":  {chosen, memory.Landing{}, plan.Stay{Reason: plan.NextToGo}},
+		"landed":    {landed, memory.Landing{}, plan.Stay{Reason: plan.NextToGo, Detail: "evicted pods find their places first", Until: now.Add(landsWithin / 2)}},
+		"evictions": {moves, memory.Landing{Since: now}, plan.Stay{Reason: plan.NextToGo, Detail: "evicted pods find their places first", Until: now.Add(heldFor - 10*time.Second)}},
+		"its phase": {phased, memory.Landing{}, plan.Stay{Reason: plan.NextToGo, Detail: "nodes with more or less memory for each CPU go first"}},
 	} {
 		in := Input{View: view.Of(oneNode(t), view.DefaultPolicy(), now)}
-		if got := Standings(in, c.state, memory.Memory{}).Nodes[0].Stay; got != c.want {
+		if got := Standings(in, c.state, memory.Memory{Landing: c.closed}).Nodes[0].Stay; got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}
+
+// A search is repeated when a node may go that may not go now: not for a node that never may,
+// and no sooner than everything lets it go.
+func TestGates_TheSearchWaitsForTheLastGateAndForNoneThatStaysShut(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		policy cluster.Policy
+		want   plan.Stay
+	}{
+		{cluster.WhenEmptyOrUnderutilized, plan.Stay{Reason: plan.NotQuiet, Until: now.Add(time.Hour)}},
+		{cluster.WhenEmpty, plan.Stay{Reason: plan.PolicyForbids}},
+	} {
+		s := oneNode(t)
+		pool, _ := s.Pool("p")
+		pool.Disruption = cluster.Disruption{Policy: c.policy, After: time.Hour}
+		claim, _ := s.Claim("n")
+		claim.LastPodEvent = now
+		node, _ := s.Node("n")
+		node.ProtectedUntil = now.Add(10 * time.Minute)
+		s, err := s.Apply(cluster.Delta{Put: cluster.Objects{Pools: []cluster.Pool{pool}, Claims: []cluster.Claim{claim}, Nodes: []cluster.Node{node}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := newGates(view.Of(s, view.DefaultPolicy(), now), &memory.Memory{}, &State{})
+		if got := g.excludes(g.saving(&claim)); got != c.want {
+			t.Errorf("%s: %+v, want %+v", c.policy, got, c.want)
+		}
+		if got := g.keeps(g.saving(&claim), toChoose); got.Reason != plan.NodeProtected {
+			t.Errorf("%s: the reason shown is %+v", c.policy, got)
 		}
 	}
 }

@@ -79,7 +79,7 @@ func (s *State) expected(v view.View) delay {
 	switch end := s.at.Add(targetLasts); {
 	case s.search != nil:
 	case len(s.target.names) > 0 && v.Now.Before(end):
-		return delay{until: end, says: "the nodes that the last search chose go first"}
+		return delay{until: end, says: "the nodes that the last search chose go first, for five minutes at most"}
 	case len(s.whole.queue) == 0:
 		later.pace.sees(v.Snapshot, v.Now)
 		if d, waits := later.delay(v); waits {
@@ -90,26 +90,30 @@ func (s *State) expected(v view.View) delay {
 }
 
 // underWay says whether pods are being evicted, or evicted pods may not have found their
-// places yet, and until when nothing begins to go for that at most. Until they have, the room
-// that is seen is not what is left. A drain that takes long does not count.
-func (s *State) underWay(v view.View, landing bool) (until time.Time, yes bool) {
-	if landing || slices.ContainsFunc(v.Claims, func(c *cluster.Claim) bool {
+// places yet, when to look again, and until when nothing begins to go for that at most. Until
+// they have, the room that is seen is not what is left. A drain that takes long does not count.
+func (s *State) underWay(v view.View, landing bool) (next, most time.Time, yes bool) {
+	moving := landing || slices.ContainsFunc(v.Claims, func(c *cluster.Claim) bool {
 		n, up := v.Snapshot.Node(c.Node)
 		return up && (c.Disrupting != nil || n.Disrupted) && (!c.Leaving() || v.RunsPods(*c))
-	}) {
+	})
+	if moving {
 		s.busy = v.Now
 	}
 	if s.busy.IsZero() || !v.Now.Before(s.busy.Add(landsWithin)) {
 		s.held = time.Time{}
-		return time.Time{}, false
+		return time.Time{}, time.Time{}, false
 	}
 	if s.held.IsZero() {
 		s.held = v.Now
 	}
-	if !v.Now.Before(s.held.Add(heldFor)) {
-		return time.Time{}, false
+	if most = s.held.Add(heldFor); !v.Now.Before(most) {
+		return time.Time{}, time.Time{}, false
 	}
-	return pick.Earliest(s.busy.Add(landsWithin), s.held.Add(heldFor)), true
+	if next = pick.Earliest(s.busy.Add(landsWithin), most); !moving {
+		most = next
+	}
+	return next, most, true
 }
 
 // pause returns the least time between this search and the next: longer after each one whose

@@ -19,7 +19,7 @@ import (
 const mostReplaced = 12
 
 // suppose returns the plan in which the nodes go.
-func (m *mover) suppose(x Supposition) Draft { return supposeIn(m, m.view.Snapshot, x) }
+func (m *mover) suppose(x Supposition) Draft { return supposeIn(m, m.View.Snapshot, x) }
 
 // supposeIn returns the plan for the snapshot in which the nodes go.
 func supposeIn(m *mover, s cluster.Snapshot, x Supposition) Draft {
@@ -42,7 +42,7 @@ func (m *mover) remove(x Supposition) bool {
 		}
 		stays := false
 		for name := range maps.Clone(x.Going) {
-			c, _ := m.view.Snapshot.Claim(name)
+			c, _ := m.View.Snapshot.Claim(name)
 			if out.Stay[c.Node] {
 				delete(x.Going, name)
 				stays = true
@@ -63,8 +63,8 @@ func (m *mover) remove(x Supposition) bool {
 // plan that they have in the first.
 func (m *mover) harms(second Draft) bool {
 	for node := range second.Stay {
-		n, _ := m.view.Snapshot.Node(node)
-		if m.view.IsGoing(n.Claim) && !m.out.Stay[node] {
+		n, _ := m.View.Snapshot.Node(node)
+		if m.View.IsGoing(n.Claim) && !m.out.Stay[node] {
 			return true
 		}
 	}
@@ -91,13 +91,13 @@ func (m *mover) replaceSome(names []string, why plan.DeleteReason, x Supposition
 // money, these must cost less. It says whether the nodes go.
 func (m *mover) replace(names []string, why plan.DeleteReason, x Supposition) bool {
 	out := m.suppose(x)
-	saving := saves(why)
+	saving := why.Traits().EvictsToSave()
 	var frees quantity.Money
 	spot := false
 	var sources []cluster.Source
 	for _, name := range names {
-		c, _ := m.view.Snapshot.Claim(name)
-		frees = frees.Add(m.view.LeastCostOf(c))
+		c, _ := m.View.Snapshot.Claim(name)
+		frees = frees.Add(m.View.LeastCostOf(c))
 		sources, spot = append(sources, cluster.Source{Claim: name, UID: c.UID}), spot || c.CapacityType == label.Spot
 	}
 	cost := out.Plan.Cost.Add(out.Plan.Extra.Total())
@@ -105,10 +105,10 @@ func (m *mover) replace(names []string, why plan.DeleteReason, x Supposition) bo
 	if !out.Trace.Complete || m.harms(out) || m.stay(names, out) || out.Trace.Launches == 0 || !disrupt.Asked(why) && holdsLaunch(m, out.Plan.Actions) {
 		return false
 	}
-	if saving && (saves < leastOf(m.view, names) || saves < cost/1000*quantity.Money(m.view.Policy.MoveShare)) {
+	if saving && (saves < leastOf(m.View, names) || saves < cost/1000*quantity.Money(m.View.Policy.MoveShare)) {
 		return false
 	}
-	move := cluster.Move{Reason: string(why), Sources: sources, Deadline: deadline(m.view)}
+	move := cluster.Move{Reason: string(why), Sources: sources, Deadline: deadline(m.View)}
 	slices.SortFunc(move.Sources, func(a, b cluster.Source) int { return strings.Compare(a.Claim, b.Claim) })
 	actions, launched := slices.Clone(out.Plan.Actions), 0
 	for i, a := range actions {
@@ -141,7 +141,7 @@ func deadline(v view.View) time.Time { return v.Now.Add(3 * v.Policy.Registratio
 // stay says whether one of the NodeClaims' nodes has a pod without a place.
 func (m *mover) stay(names []string, out Draft) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
-		c, _ := m.view.Snapshot.Claim(name)
+		c, _ := m.View.Snapshot.Claim(name)
 		return out.Stay[c.Node]
 	})
 }

@@ -49,16 +49,16 @@ func (w *wholeTries) next(m *mover) bool {
 	for range tries {
 		name := w.queue[0]
 		w.queue = w.queue[1:]
-		c, there := m.view.Snapshot.Claim(name)
+		c, there := m.View.Snapshot.Claim(name)
 		if !there || !m.may(&c) || m.gates.keeps(m.gates.saving(&c), toBegin).Reason != "" {
 			continue
 		}
-		if cost, _ := m.view.CostOf(c); cost <= m.gates.least(&c) {
+		if cost, _ := m.View.CostOf(c); cost <= m.gates.least(&c) {
 			continue
 		}
 		x := Supposition{Going: map[string]plan.DeleteReason{name: plan.Underutilized}, Emptying: map[string]bool{c.Node: true}}
 		if m.remove(x) {
-			m.state.begins(m.view.Now) // the others have their turn once its pods have landed
+			m.state.begins(m.View.Now) // the others have their turn once its pods have landed
 			return true
 		}
 		w.refused = append(slices.Clip(w.refused), name)
@@ -66,6 +66,6 @@ func (w *wholeTries) next(m *mover) bool {
 	if tries < suppositions {
 		return false // the search may go on
 	}
-	m.wait(m.view.Now.Add(sliceEvery), plan.NextSweep)
+	m.wait(m.View.Now.Add(sliceEvery), plan.NextSweep)
 	return true
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -74,7 +75,7 @@ type move struct {
 // that starts then carries the move to its end: nothing is launched twice, no pod is
 // evicted twice, nothing stays announced, and the pools cost what they did. At
 // last it ends the daemon when that has said that a node goes to save money, and when it has
-// bound the pod of that node to its place on a closed one.
+// bound the pod of that node to its place on a closed one. Beside a descheduler, it binds none.
 func TestMove_EndsWhereverTheDaemonIsKilled(t *testing.T) {
 	d := startDaemonLab(t, lab.Options{StopTime: time.Second})
 	c := d.startCutter(t)
@@ -110,6 +111,7 @@ func TestMove_EndsWhereverTheDaemonIsKilled(t *testing.T) {
 	}
 	d.part(t, "everywhere", func(t *testing.T, d *daemonLab) { d.killedEverywhere(t, c, moves[len(points)+1]) })
 	d.part(t, "saving", func(t *testing.T, d *daemonLab) { d.killedWhileSaving(t, c) })
+	d.part(t, "beside a descheduler", func(t *testing.T, d *daemonLab) { d.savedBesideADescheduler(t, c) })
 	for _, m := range moves { // and nothing has happened to them since
 		d.moved(t, c, m)
 	}
@@ -141,7 +143,7 @@ func (d *daemonLab) killedEverywhere(t *testing.T, c *cutter, m move) {
 	default:
 	}
 	if len(seen) < 20 {
-		t.Errorf("the daemon ended %d times only", len(seen))
+		t.Errorf("the daemon ended %d times only: after %v", len(seen), slices.Sorted(maps.Keys(seen)))
 	}
 	d.moved(t, c, m)
 }
@@ -150,23 +152,7 @@ func (d *daemonLab) killedEverywhere(t *testing.T, c *cutter, m move) {
 // has said so and done nothing else: its plan is gone then, and no replacement names it.
 // The moves before it have launched nodes, which puts such a move off for a while.
 func (d *daemonLab) killedWhileSaving(t *testing.T, c *cutter) {
-	m := move{pool: oneNode("saving")}
-	m.pool.budget = "0"
-	d.createPool(t, m.pool)
-	d.deploy(t, m.pool, 4, briefly) // one more than a node holds
-	kept := map[string]bool{}
-	for _, p := range d.running(t, m.pool, 4) {
-		d.backdate(t, p.Name, time.Hour)
-		if kept[p.Spec.NodeName] { // the controller takes it first
-			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"-1"}}}`, corev1.PodDeletionCost)
-			if _, err := d.Core.CoreV1().Pods(testNamespace).Patch(t.Context(), p.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		kept[p.Spec.NodeName] = true
-	}
-	d.scale(t, m.pool, 2)
-	d.running(t, m.pool, 2)
+	m := d.halfFull(t, "saving")
 	for i, kind := range []string{"PUT nodeclaims/status DisruptionReason", "POST pods/binding"} {
 		cut := c.after(func(w write) bool { return w.kind == kind })
 		if i == 0 {
@@ -192,6 +178,67 @@ func (d *daemonLab) killedWhileSaving(t *testing.T, c *cutter) {
 	}
 	if evicted := c.evicted(m.pool); len(evicted) != 1 {
 		t.Errorf("evicted: %v, want one pod once", evicted)
+	}
+}
+
+// halfFull makes a pool with two nodes, on each of which one pod is left. No budget lets them
+// go.
+func (d *daemonLab) halfFull(t *testing.T, name string) move {
+	t.Helper()
+	m := move{pool: oneNode(name)}
+	m.pool.budget = "0"
+	d.createPool(t, m.pool)
+	d.deploy(t, m.pool, 4, briefly) // one more than a node holds
+	kept := map[string]bool{}
+	for _, p := range d.running(t, m.pool, 4) {
+		d.backdate(t, p.Name, time.Hour)
+		if kept[p.Spec.NodeName] { // the controller takes it first
+			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"-1"}}}`, corev1.PodDeletionCost)
+			if _, err := d.Core.CoreV1().Pods(testNamespace).Patch(t.Context(), p.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		kept[p.Spec.NodeName] = true
+	}
+	d.scale(t, m.pool, 2)
+	d.running(t, m.pool, 2)
+	return m
+}
+
+// savedBesideADescheduler lets one of two nodes go to save money where a descheduler runs. No
+// node is closed for the evicted pod, and the scheduler gives it its place.
+func (d *daemonLab) savedBesideADescheduler(t *testing.T, c *cutter) {
+	m := d.halfFull(t, "beside")
+	other := corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "descheduler", Namespace: testNamespace},
+		Spec: corev1.PodSpec{
+			SchedulerName: "nobody's", // it is only there
+			Containers:    []corev1.Container{{Name: "descheduler", Image: "registry.k8s.io/descheduler/descheduler:v0.35.0"}},
+		},
+	}
+	if _, err := d.Core.CoreV1().Pods(testNamespace).Create(t.Context(), &other, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() error {
+		list, err := d.Core.CoreV1().Events(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=LandingLimited,involvedObject.name=" + m.pool.name})
+		if err == nil && !slices.ContainsFunc(list.Items, func(e corev1.Event) bool {
+			return strings.Contains(e.Message, "descheduler in namespace "+testNamespace)
+		}) {
+			err = fmt.Errorf("no Event says where evicted pods land: %+v", list.Items)
+		}
+		return err
+	})
+	n := len(c.since(0))
+	d.allow(t, m)
+	eventually(t, func() error { return d.over(t, m) })
+	d.running(t, m.pool, 2)
+	if evicted := c.evicted(m.pool); len(evicted) != 1 {
+		t.Errorf("evicted: %v, want one pod once", evicted)
+	}
+	for _, w := range c.since(n) {
+		if w.kind == "POST pods/binding" {
+			t.Errorf("the daemon binds pod %s", w.name)
+		}
 	}
 }
 
