@@ -58,6 +58,8 @@ func (w worlds) objects() cluster.Objects {
 			}
 			if len(o.Nodes) > 0 && w.often("bound", 15) {
 				p.Node = o.Nodes[0].Name
+			} else if len(o.Nodes) > 0 && w.often("nominated by others", 10) {
+				p.Nominated = o.Nodes[0].Name
 			}
 			o.Pods = append(o.Pods, p)
 		}
@@ -102,34 +104,69 @@ func (w worlds) pool(i int) cluster.Pool {
 	return p
 }
 
-// existing adds a node of ours or of others, or a NodeClaim on its way.
+// existing adds nodes of ours or of others, or NodeClaims on their way.
 func (w worlds) existing(o *cluster.Objects) {
-	if !w.often("existing", 60) {
-		return
+	for i := range w.number("existing", 0, 2) {
+		w.host(o, fmt.Sprint(i))
 	}
+}
+
+// host adds a node of ours or of others, or a NodeClaim on its way.
+func (w worlds) host(o *cluster.Objects, id string) {
 	class, pool := o.Classes[0], o.Pools[0]
 	t := class.Types[0]
 	labels := pool.Labels.Merge(t.Labels).With(label.NodePool, pool.Name).With(label.NodeClass, class.Name).With(label.Zone, "a").With(label.CapacityType, label.OnDemand)
-	claim := cluster.Claim{Name: "c", Pool: pool.Name, Class: class.Name, Labels: pool.Labels, Taints: pool.Taints}
+	claim := cluster.Claim{Name: "c" + id, Pool: pool.Name, Class: class.Name, Labels: pool.Labels, Taints: pool.Taints, Deleting: w.often("deleting", 5)}
 	stage := w.pick("stage", "ordered", "launched", "starting", "up", "foreign")
 	if stage != "ordered" {
 		claim.Launched, claim.InstanceType, claim.Zone, claim.CapacityType, claim.Labels, claim.Allocatable = true, t.Name, "a", label.OnDemand, labels, t.Allocatable
 	}
-	if stage == "starting" || stage == "up" {
-		claim.Node, claim.Registered, claim.Initialized = "n", true, stage == "up"
+	if w.often("startup taint", 30) {
+		claim.StartupTaints = []cluster.Taint{{Key: "starting", Effect: cluster.NoSchedule}}
+	}
+	if w.often("interrupted", 5) {
+		now := time.Unix(1e9, 0)
+		claim.Interruption = &cluster.Interruption{Reason: "x", Noticed: now, Deadline: now.Add(2 * time.Minute)}
+	}
+	up := stage == "starting" || stage == "up"
+	if up {
+		claim.Node, claim.Registered, claim.Initialized = "n"+id, stage == "up" || w.often("registered", 80), stage == "up"
 	}
 	if stage != "foreign" {
 		o.Claims = append(o.Claims, claim)
 	}
-	if stage == "starting" || stage == "up" || stage == "foreign" {
-		n := cluster.Node{Name: "n", Labels: labels, Taints: pool.Taints, Allocatable: t.Allocatable, Ready: w.often("ready", 80), Cordoned: w.often("cordoned", 10)}
-		if stage != "foreign" {
-			n.Claim = "c"
+	if up || stage == "foreign" {
+		n := cluster.Node{
+			Name: "n" + id, Labels: labels, Taints: pool.Taints, Allocatable: t.Allocatable,
+			Ready: w.often("ready", 80), Cordoned: w.often("cordoned", 10), Deleting: w.often("node deleting", 5), Disrupted: w.often("disrupted", 5),
 		}
-		if stage == "starting" {
-			n.Taints = append([]cluster.Taint{{Key: "starting", Effect: cluster.NoSchedule}}, n.Taints...)
+		if stage != "foreign" {
+			n.Claim = claim.Name
+		}
+		if stage == "starting" && w.often("not reported", 20) {
+			n.Allocatable = quantity.Resources{}
+		}
+		if taint := w.taint(stage == "starting"); taint != (cluster.Taint{}) {
+			n.Taints = append([]cluster.Taint{taint}, n.Taints...)
 		}
 		o.Nodes = append(o.Nodes, n)
+	}
+}
+
+// taint is one more of a node, or none.
+func (w worlds) taint(starting bool) cluster.Taint {
+	if !starting && !w.often("tainted", 20) {
+		return cluster.Taint{}
+	}
+	switch key := w.pick("taint", "starting", "starting", "agent", engine.DefaultPolicy().StartupTaint.Key, "node.kubernetes.io/not-ready", "karpenter.sh/unregistered", "preferred", "none"); key {
+	case "none":
+		return cluster.Taint{}
+	case "preferred":
+		return cluster.Taint{Key: key, Effect: cluster.PreferNoSchedule}
+	case "karpenter.sh/unregistered":
+		return cluster.Taint{Key: key, Effect: cluster.NoExecute}
+	default:
+		return cluster.Taint{Key: key, Effect: cluster.NoSchedule}
 	}
 }
 
