@@ -80,12 +80,11 @@ func TestStep_ClosedNodesOpenSoonWhateverBecomesOfThePods(t *testing.T) {
 		change func(*world)
 		within time.Duration
 	}{
-		"the memory is lost":          {func(w *world) { w.memory = engine.Memory{} }, 0},
-		"a pod of others waits":       {func(w *world) { w.pods("other", 1, 100, func(p *cluster.Pod) { p.Created = w.now }) }, 0},
-		"the deletion is declined":    {func(*world) {}, 3 * time.Second},
-		"pods do not come back":       {func(*world) {}, 3 * time.Second},
-		"the daemon may not nominate": {func(w *world) { w.policy.CannotNominate = true }, 3 * time.Second},
-		"the daemon may not bind":     {func(w *world) { w.policy.CannotBind = true }, 3 * time.Second},
+		"the memory is lost":       {func(w *world) { w.memory = engine.Memory{} }, 0},
+		"a pod of others waits":    {func(w *world) { w.pods("other", 1, 100, func(p *cluster.Pod) { p.Created = w.now }) }, 0},
+		"the deletion is declined": {func(*world) {}, 3 * time.Second},
+		"pods do not come back":    {func(*world) {}, 3 * time.Second},
+		"the daemon may not bind":  {func(w *world) { w.policy.CannotBind = true }, 3 * time.Second},
 	} {
 		w := halfEmpty(t)
 		out := w.toClose()
@@ -141,10 +140,9 @@ func TestStep_ADeletionThatIsDeclinedEvictsNobody(t *testing.T) {
 	}
 }
 
-func TestStep_ALargeFleetAndADaemonThatMayNotNominateOrBindCloseNothing(t *testing.T) {
+func TestStep_ALargeFleetAndADaemonThatMayNotBindCloseNothing(t *testing.T) {
 	for name, change := range map[string]func(*world){
-		"may not nominate": func(w *world) { w.policy.CannotNominate = true },
-		"may not bind":     func(w *world) { w.policy.CannotBind = true },
+		"may not bind": func(w *world) { w.policy.CannotBind = true },
 		"large": func(w *world) {
 			for i := range 305 {
 				n := w.objects.Nodes[0]

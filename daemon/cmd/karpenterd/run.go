@@ -44,7 +44,7 @@ const (
 	poolEvery    = time.Second      // how often the status of NodePools is brought up to date
 	collectEvery = 30 * time.Second // how often instances without a NodeClaim, and the reverse, are searched
 	driftEvery   = 10 * time.Second // how often NodeClaims are compared with their pool and class
-	rightsEvery  = 30 * time.Second // how often the daemon asks whether it may nominate pods
+	rightsEvery  = 30 * time.Second // how often the daemon asks whether it may nominate and bind pods
 	clusterEvery = 5 * time.Minute  // how often EKS is asked for the cluster's endpoint and certificate authority, and Kubernetes for its version
 	// catalogueWait is how long the first decision of a daemon waits that knows no live prices.
 	catalogueWait = 3 * time.Second
@@ -251,7 +251,7 @@ func (d *daemon) work(ctx context.Context) error {
 	})
 	rights := d.rights(decisions)
 	if err := rights(ctx, time.Now()); err != nil {
-		d.logger.Warn("could not check whether the daemon may nominate and bind pods; the first of each will show it", "error", err)
+		d.logger.Warn("could not check whether the daemon may bind pods; the first binding will show it", "error", err)
 	}
 	claims := &claim.Controller{
 		Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world, Cloud: d.aws, Scarcity: decisions, Recorder: seen,
@@ -271,6 +271,7 @@ func (d *daemon) work(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return decisions.Run(ctx) })
 	group.Go(func() error { return claims.Run(ctx) })
+	group.Go(func() error { return mayNominate(ctx, d.kube.Core, rightsEvery, d.logger) })
 	group.Go(func() error { return collector.Run(ctx, collectEvery) })
 	group.Go(func() error { classes.Run(ctx); return nil })
 	group.Go(func() error { podEvents.Run(ctx); return nil })
@@ -280,7 +281,7 @@ func (d *daemon) work(ctx context.Context) error {
 		what     string
 		do       func(context.Context, time.Time) error
 	}{
-		{rightsEvery, "check of the rights to nominate and bind pods", rights},
+		{rightsEvery, "check of the right to bind pods", rights},
 		{nodeclass.CollectEvery, "search for instance profiles that nothing needs", classes.Collect},
 		{driftEvery, "search for drift", d.drift(recorder).Sweep},
 		{market.Every, "keep what AWS has said about types and prices", d.market.Sweep},
@@ -330,19 +331,33 @@ func (d *daemon) learn(ctx context.Context) error {
 	return err
 }
 
-// rights returns what tells the loop which rights the daemon has.
+// rights returns what tells the loop whether the daemon may bind pods.
 func (d *daemon) rights(l *loop.Loop) func(context.Context, time.Time) error {
 	return func(ctx context.Context, _ time.Time) error {
-		may, err := kube.MayNominate(ctx, d.kube.Core)
-		if err == nil {
-			l.Nominate(may)
-			may, err = kube.MayBind(ctx, d.kube.Core)
-		}
+		may, err := kube.MayBind(ctx, d.kube.Core)
 		if err == nil {
 			l.Bind(may)
 		}
 		return err
 	}
+}
+
+// mayNominate returns kube.ErrMayNotNominate as soon as the daemon may not nominate pods: the
+// next one does not start before it may. It asks at the interval until the context ends.
+func mayNominate(ctx context.Context, core kubernetes.Interface, interval time.Duration, logger hclog.Logger) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	err := every(ctx, interval, logger, "check of the right to nominate pods", func(ctx context.Context, _ time.Time) error {
+		may, err := kube.MayNominate(ctx, core)
+		if err == nil && !may {
+			stop(kube.ErrMayNotNominate)
+		}
+		return err
+	})
+	if errors.Is(context.Cause(ctx), kube.ErrMayNotNominate) {
+		return kube.ErrMayNotNominate
+	}
+	return err
 }
 
 // every calls f at once and then at the interval, until the context ends. It logs an

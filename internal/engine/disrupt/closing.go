@@ -26,7 +26,7 @@ const mostClosed = 300
 
 // Closes says whether nodes are closed for evicted pods in the cluster.
 func Closes(v view.View) bool {
-	return v.Snapshot.NodeCount() <= mostClosed && !v.Policy.CannotBind && !v.Policy.CannotNominate
+	return v.Snapshot.NodeCount() <= mostClosed && !v.Policy.CannotBind
 }
 
 // closing closes the nodes with room for the pods of nodes that this plan deletes to save

@@ -1,8 +1,7 @@
 // Command constants shows what each constant of the engine that was chosen, and not
 // derived, does: it builds the engine with another value in its place, has it decide on
 // the same drawn demand (BenchmarkConstants of internal/bench), and prints how cost,
-// bound and work change against today's value. Arrivals are with nominations and
-// look-ahead, and without both (unnominated). All but step-ms, which is noisy, is the
+// bound and work change against today's value. All but step-ms, which is noisy, is the
 // same in each run, and kB nearly so:
 //
 //	constants [-only regexp]
@@ -32,7 +31,7 @@ func main() { bench.Main("constants", run) }
 
 // figures are the units of BenchmarkConstants that the table has.
 var figures = [...]string{ //nolint:gochecknoglobals // a constant array
-	"m$/h", "bound-m$/h", bench.UnitUnplaced, "fills", "units", "kB", "step-ms", "arrivals-m$/h", "arrivals-launches", "unnominated-m$/h",
+	"m$/h", "bound-m$/h", bench.UnitUnplaced, "fills", "units", "kB", "step-ms", "arrivals-m$/h", "arrivals-launches",
 }
 
 func run(ctx context.Context, args []string, w io.Writer) error {
