@@ -249,10 +249,7 @@ func (d *daemon) work(ctx context.Context) error {
 		Memory: engine.After(pool.DisruptedUntil(d.world.NodePools(), time.Now())),
 		Actor:  &act.Actor{Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world, Recorder: seen, Now: time.Now},
 	})
-	rights := d.rights(decisions)
-	if err := rights(ctx, time.Now()); err != nil {
-		d.logger.Warn("could not check whether the daemon may bind pods; the first binding will show it", "error", err)
-	}
+	rights := d.rights(ctx, decisions)
 	claims := &claim.Controller{
 		Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world, Cloud: d.aws, Scarcity: decisions, Recorder: seen,
 		Logger: d.logger.Named("nodeclaim"), Now: time.Now, Cluster: d.joined.now,
@@ -331,15 +328,19 @@ func (d *daemon) learn(ctx context.Context) error {
 	return err
 }
 
-// rights returns what tells the loop whether the daemon may bind pods.
-func (d *daemon) rights(l *loop.Loop) func(context.Context, time.Time) error {
-	return func(ctx context.Context, _ time.Time) error {
+// rights tells the loop whether the daemon may bind pods, and returns what tells it again.
+func (d *daemon) rights(ctx context.Context, l *loop.Loop) func(context.Context, time.Time) error {
+	tell := func(ctx context.Context, _ time.Time) error {
 		may, err := kube.MayBind(ctx, d.kube.Core)
 		if err == nil {
 			l.Bind(may)
 		}
 		return err
 	}
+	if err := tell(ctx, time.Now()); err != nil {
+		d.logger.Warn("could not check whether the daemon may bind pods; the first binding will show it", "error", err)
+	}
+	return tell
 }
 
 // mayNominate returns kube.ErrMayNotNominate as soon as the daemon may not nominate pods: the
