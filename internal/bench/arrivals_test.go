@@ -15,7 +15,7 @@ import (
 // The most that the core may take: thousandths over the bound when all pods run,
 // for 1,000 and 10,000 pods, and how long a pod may wait for a decision.
 var arrivalsMay = map[sim.Mode][2]int64{
-	sim.Full: {60, 90}, sim.NominationsOnly: {60, 80}, sim.Plain: {200, 200},
+	sim.Full: {60, 90}, sim.NominationsOnly: {60, 80},
 }
 
 const (
@@ -33,12 +33,12 @@ func BenchmarkArrivals(b *testing.B) {
 		pods        int64
 	}{{"1000", 299, 1009}, {"10000", 300, 10_000}} {
 		for _, sequence := range []bool{false, true} {
-			for _, mode := range []sim.Mode{sim.Full, sim.NominationsOnly, sim.Plain} {
+			for _, mode := range []sim.Mode{sim.Full, sim.NominationsOnly} {
 				if sequence && mode != sim.Full {
 					continue // declared pods, which alone it is about, are not shown
 				}
 				order := map[bool]string{false: "at-once", true: "in-sequence"}[sequence]
-				b.Run(fmt.Sprintf("pods=%s/%s/%s", size.name, order, []string{"full", "nominations", "plain"}[mode]), func(b *testing.B) {
+				b.Run(fmt.Sprintf("pods=%s/%s/%s", size.name, order, []string{"full", "nominations"}[mode]), func(b *testing.B) {
 					may := arrivalsMay[mode][0]
 					if size.pods > 5000 {
 						may = arrivalsMay[mode][1]

@@ -52,8 +52,6 @@ func BenchmarkConstants(b *testing.B) {
 			full := sim.Run(arriving(b, constantsFrom+seed, 60, 300, sim.Full, false))
 			total["arrivals-m$/h"] += float64(full.Cost) / 1e6
 			total["arrivals-launches"] += float64(full.Launches)
-			plain := sim.Run(arriving(b, constantsFrom+seed, 60, 300, sim.Plain, false))
-			total["unnominated-m$/h"] += float64(plain.Cost) / 1e6
 		}
 		for unit, value := range total {
 			b.ReportMetric(value, unit)

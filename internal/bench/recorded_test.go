@@ -78,7 +78,7 @@ func lineOf(t *testing.T, name string, out engine.Output) string {
 // with the hash of all its Steps.
 func recordedArrivals(t *testing.T) (lines []string) {
 	t.Helper()
-	for _, mode := range []sim.Mode{sim.Full, sim.NominationsOnly, sim.Plain} {
+	for _, mode := range []sim.Mode{sim.Full, sim.NominationsOnly} {
 		for _, sequence := range []bool{false, true} {
 			if sequence && mode != sim.Full {
 				continue // declared pods, which alone it is about, are not shown

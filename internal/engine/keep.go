@@ -54,7 +54,7 @@ func (k kept) first() (out Output, yes bool) {
 
 // output returns the launches alone.
 func (k kept) output(t *try, a *assign.Assigner) Output {
-	out := Output{Plan: plan.Plan{Outcomes: a.Outcomes, Unnominated: t.Policy.CannotNominate, Lacking: k.launcher.Lacking}}
+	out := Output{Plan: plan.Plan{Outcomes: a.Outcomes, Lacking: k.launcher.Lacking}}
 	sortOutcomes(out.Plan.Outcomes)
 	for _, l := range k.launcher.Launches {
 		out.Plan.Actions = append(out.Plan.Actions, l)

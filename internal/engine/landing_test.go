@@ -81,14 +81,13 @@ func TestStep_ClosedNodesOpenSoonWhateverBecomesOfThePods(t *testing.T) {
 		change func(*world)
 		within time.Duration
 	}{
-		"the memory is lost":          {func(w *world) { w.memory = engine.Memory{} }, 0},
-		"a pod of others waits":       {func(w *world) { w.pods("other", 1, 100, func(p *cluster.Pod) { p.Created = w.now }) }, 0},
-		"the deletion is declined":    {func(*world) {}, 3 * time.Second},
-		"pods do not come back":       {func(*world) {}, 3 * time.Second},
-		"the daemon may not nominate": {func(w *world) { w.policy.CannotNominate = true }, 3 * time.Second},
-		"the daemon may not bind":     {func(w *world) { w.policy.CannotBind = true }, 3 * time.Second},
-		"a reader of taints comes":    {func(w *world) { w.policy.TaintReader = "descheduler kube-system/x" }, 3 * time.Second},
-		"landing becomes prefer":      {func(w *world) { w.policy.Landing = view.LandPreferred }, 3 * time.Second},
+		"the memory is lost":       {func(w *world) { w.memory = engine.Memory{} }, 0},
+		"a pod of others waits":    {func(w *world) { w.pods("other", 1, 100, func(p *cluster.Pod) { p.Created = w.now }) }, 0},
+		"the deletion is declined": {func(*world) {}, 3 * time.Second},
+		"pods do not come back":    {func(*world) {}, 3 * time.Second},
+		"the daemon may not bind":  {func(w *world) { w.policy.CannotBind = true }, 3 * time.Second},
+		"a reader of taints comes": {func(w *world) { w.policy.TaintReader = "descheduler kube-system/x" }, 3 * time.Second},
+		"landing becomes prefer":   {func(w *world) { w.policy.Landing = view.LandPreferred }, 3 * time.Second},
 	} {
 		w := halfEmpty(t)
 		out := w.toClose()
@@ -155,7 +154,6 @@ func TestStep_NodesAreClosedOnlyWhereThatDoesNoHarm(t *testing.T) {
 		want    plan.Landing
 	}{
 		"as it is":             {nil, plan.Landing{Binds: true, Reason: plan.LandsAutomatically}},
-		"may not nominate":     {[]func(*world){func(w *world) { w.policy.CannotNominate = true }}, plan.Landing{Reason: plan.LandsWithoutRight}},
 		"may not bind":         {[]func(*world){func(w *world) { w.policy.CannotBind = true }, set(view.LandBound)}, plan.Landing{Reason: plan.LandsWithoutRight}},
 		"large":                {[]func(*world){large}, plan.Landing{Reason: plan.LandsInLargeFleet, Detail: "2"}},
 		"large, and as set":    {[]func(*world){large, set(view.LandBound)}, plan.Landing{Binds: true, Reason: plan.LandsAsSet}},

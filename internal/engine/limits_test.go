@@ -244,7 +244,6 @@ func TestStep_LimitsThatNothingReachesChangeNoPlan(t *testing.T) {
 		for _, limits := range [][]quantity.Amount{nil, {{Name: "nodes", Count: 1 << 40}, {Name: "example.com/none", Count: 0}}} {
 			w := newWorld(t)
 			(&tape{noise(7000+i, 60+20*(i%30))}).world(w)
-			w.policy.CannotNominate = i%3 == 0
 			w.memory.Growth = memory.Growth{Last: w.now.Add(-time.Millisecond)}
 			for k := range w.objects.Pools {
 				w.objects.Pools[k].Limits = limits

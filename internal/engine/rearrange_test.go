@@ -134,14 +134,6 @@ func TestStep_NodesThatAreUpKeepTheirPromises(t *testing.T) {
 	}
 }
 
-func TestStep_WithoutNominationsPodsDoNotChangePlaces(t *testing.T) {
-	w := apart(t).last()
-	w.policy.CannotNominate = true
-	if got := of[plan.Launch](w.step()); len(got) != 1 {
-		t.Errorf("%d launches, want 1: the scheduler decides", len(got))
-	}
-}
-
 // inPieces is four nodes on their way with plain pods, one of which has lost its place
 // to a pod with rules. The room that it needs is there, in pieces.
 func inPieces(w *world) *world {

@@ -202,7 +202,7 @@ func (t *try) output(a *assign.Assigner, l *launch.Launcher, proofs []plan.Certi
 	sortOutcomes(a.Outcomes)
 	a.Trace.Units = t.solver.Units()
 	return Output{
-		Plan:   plan.Plan{Actions: actions, Outcomes: a.Outcomes, Proofs: proofs, Cost: l.Cost, Extra: l.Extra, Unnominated: t.Policy.CannotNominate, LeftOut: a.Memory.LeftOutFrom(t.Now)},
+		Plan:   plan.Plan{Actions: actions, Outcomes: a.Outcomes, Proofs: proofs, Cost: l.Cost, Extra: l.Extra, LeftOut: a.Memory.LeftOutFrom(t.Now)},
 		Memory: Memory{Memory: *a.Memory, derived: t.derived(l)}, Trace: a.Trace,
 	}
 }

@@ -24,7 +24,7 @@ var (
 	// errNoFinalizers says that a JSON patch is none of SetFinalizers.
 	errNoFinalizers = errors.New("it sets no finalizers")
 	// ErrMayNotNominate says that the API server does not let this client nominate pods for nodes.
-	ErrMayNotNominate = errors.New("not allowed to patch pods/status: give the daemon's service account its ClusterRole (the karpenter_daemon resource does); the daemon checks every 30 seconds whether it may nominate")
+	ErrMayNotNominate = errors.New("not allowed to patch pods/status: give the daemon's service account its ClusterRole (the karpenter_daemon resource does)")
 	// ErrMayNotBind says that the API server does not let this client bind pods to nodes.
 	ErrMayNotBind = errors.New("not allowed to create pods/binding: give the daemon's service account its ClusterRole (the karpenter_daemon resource does); the daemon checks every 30 seconds whether it may bind")
 	// ErrLeadershipLost says that another replica has the Lease, or that the Lease could not be renewed in time.

@@ -70,14 +70,13 @@ type Bind struct {
 	Node, NodeUID string
 }
 
-// Release takes the daemon's startup taint off a node. Where pods cannot be
-// nominated, a Release may put preferences on the node in place of the taint; a later
-// Release lifts them.
+// Release takes the daemon's startup taint off a node. It may also put preferences on a
+// node; a later Release lifts them.
 type Release struct {
 	Node, NodeUID string
 	Taint         cluster.Taint
 	Puts, Lifts   []cluster.Taint `json:",omitempty"` // the daemon's own preferences (PreferNoSchedule)
-	Planned       int64           // pods planned for the node; the same plan nominates them, unless pods cannot be nominated
+	Planned       int64           // pods planned for the node; the same plan nominates them
 	GivenUp       int64           // pods that the node was kept for and that did not come in time
 }
 
@@ -167,10 +166,8 @@ const (
 	Replacements     WaitReason = "the nodes that replace others to be ready"
 	NextSweep        WaitReason = "the next look for nodes that may go"
 	PlannedPods      WaitReason = "the pods that a node is kept for"
-	OtherNodes       WaitReason = "more nodes to open together, as pods cannot be nominated"
 	RulesMet         WaitReason = "the nodes that pods with rules need beside their own"
 	RoomOnTheWay     WaitReason = "room to come free on nodes that are on their way"
-	Filling          WaitReason = "the scheduler to fill nodes that have opened, as pods cannot be nominated"
 	Replacement      WaitReason = "the replacement of an interrupted node"
 	CapacityToReturn WaitReason = "capacity that ran out to return"
 	NodesToComeUp    WaitReason = "another node for pods whose last nodes did not come up"
@@ -201,10 +198,7 @@ type Plan struct {
 	Outcomes []Outcome      // sorted by group, verdict and place
 	Cost     quantity.Money // of the launches' instances, an hour
 	Extra    Extra          // what the launches cost beside their instances
-	// Unnominated says that pods cannot be nominated: the scheduler chooses their
-	// nodes by its own scoring.
-	Unnominated bool
-	Proofs      []Certificate // lower bounds of what any plan costs
-	LeftOut     []LeftOut     `json:",omitempty"` // nodes that are left out from now on
-	Lacking     []Lacking     `json:",omitempty"` // static pools that cannot have all their nodes, by name
+	Proofs   []Certificate  // lower bounds of what any plan costs
+	LeftOut  []LeftOut      `json:",omitempty"` // nodes that are left out from now on
+	Lacking  []Lacking      `json:",omitempty"` // static pools that cannot have all their nodes, by name
 }

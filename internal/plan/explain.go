@@ -27,8 +27,6 @@ type Chapter struct {
 
 	key    string // equal for equal fates
 	bought []*bought
-
-	unnominated bool // its pods cannot be nominated
 }
 
 // bought is a launch as a story tells it.
@@ -67,7 +65,6 @@ func Tell(p Plan, workloadOf func(pod string) string) []Story {
 	stories, index := []Story{}, map[string]int{}
 	for _, o := range p.Outcomes {
 		fate := Chapter{Verdict: o.Verdict, Dropped: o.Dropped, Reasons: o.Reasons}
-		fate.unnominated = p.Unnominated && (o.Verdict == OnClaim || o.Verdict == OnLaunch || o.Verdict == AwaitsNodes)
 		fate.key = string(o.Verdict) + "\n" + strings.Join(o.Dropped, "\n") + "\n" + ExplainRefusals(o.Reasons)
 		launch := launches[o.On]
 		for _, pod := range o.Pods {
@@ -153,12 +150,9 @@ func (c Chapter) explain() string {
 	case Waiting:
 		text = verb("wait", "waits") + " a moment" + waitsFor(c.Reasons)
 	case AwaitsNodes:
-		text = verb("wait", "waits") + " for room on nodes that are on their way or have just opened"
+		text = verb("wait", "waits") + " for room on nodes that are on their way"
 	case Unplaceable:
 		return verb("cannot be placed", "cannot be placed") + ": " + ExplainRefusals(c.Reasons)
-	}
-	if c.unnominated {
-		text += "; " + schedulerChooses
 	}
 	if len(c.Dropped) > 0 {
 		text += "; preferences given up: " + names(c.Dropped)

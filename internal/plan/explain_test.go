@@ -258,21 +258,6 @@ func TestCertificate_SaysHowFarACostIsFromTheBound(t *testing.T) {
 	}
 }
 
-func TestTell_SaysWhereTheSchedulerChooses(t *testing.T) {
-	all := ids("job", 0, 3)
-	p := plan.Plan{Unnominated: true, Outcomes: []plan.Outcome{
-		{Pods: all[:1], Verdict: plan.OnNode, On: "n"},
-		{Pods: all[1:2], Verdict: plan.OnClaim, On: "c"},
-		{Pods: all[2:], Verdict: plan.AwaitsNodes},
-	}}
-	const chooses = "; the scheduler chooses the pods that get the room, because pods cannot be nominated"
-	want := "Deployment default/job, 3 pods: 1 fits on node n. 1 fits on NodeClaim c, which is on its way" + chooses +
-		". 1 waits for room on nodes that are on their way or have just opened" + chooses + "."
-	if got := plan.Tell(p, byName)[0].Explain(); got != want {
-		t.Errorf("story:\n%s\nwant:\n%s", got, want)
-	}
-}
-
 func TestExplain_OneOfAKindIsSingular(t *testing.T) {
 	why := plan.LaunchReason{Pods: 1, Considered: 1, Best: plan.Choice{Type: "c5.large", Price: 85_000_000}, Unavailable: 1}
 	want := "room for 1 pod was missing; c5.large at $0.0850 is the cheapest of 1 offer that holds it; 1 offering had no capacity a moment ago"

@@ -49,7 +49,7 @@ func (l Landing) Explain() string {
 	case LandsInLargeFleet:
 		return how + fmt.Sprintf(": nodes are closed in clusters of at most %s nodes", l.Detail)
 	case LandsWithoutRight:
-		return how + ": the daemon may not create pods/binding, or not patch pods/status"
+		return how + ": the daemon may not create pods/binding"
 	}
 	return how
 }

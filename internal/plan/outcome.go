@@ -18,7 +18,7 @@ const (
 	OnClaim     Verdict = "on-claim"     // fits a NodeClaim that is on its way
 	OnLaunch    Verdict = "on-launch"    // fits a launch of this plan
 	Waiting     Verdict = "waiting"      // gets a launch in a moment: more pods are arriving, or the plan is still being made
-	AwaitsNodes Verdict = "awaits-nodes" // room is on its way in total, and not yet in one piece, or the scheduler chooses who gets it
+	AwaitsNodes Verdict = "awaits-nodes" // room is on its way in total, and not yet in one piece
 	Preempting  Verdict = "preempting"   // gets a node where the scheduler preempts other pods for it
 	Unplaceable Verdict = "unplaceable"  // fits nothing; Reasons say why
 )
@@ -131,8 +131,6 @@ func (c Cause) remedy() string {
 	return ""
 }
 
-const schedulerChooses = "the scheduler chooses the pods that get the room, because pods cannot be nominated"
-
 // Explain makes one sentence of the outcome.
 func (o Outcome) Explain() string {
 	pods, s, is, it := "pod "+strings.Join(o.Pods, ""), "s", "is", "it"
@@ -151,7 +149,7 @@ func (o Outcome) Explain() string {
 	case Waiting:
 		return fmt.Sprintf("%s wait%s a moment", pods, s) + waitsFor(o.Reasons)
 	case AwaitsNodes:
-		return fmt.Sprintf("%s wait%s for room on nodes that are on their way or have just opened", pods, s)
+		return fmt.Sprintf("%s wait%s for room on nodes that are on their way", pods, s)
 	case Unplaceable:
 	}
 	return pods + " cannot be placed: " + ExplainRefusals(o.Reasons)

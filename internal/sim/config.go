@@ -17,12 +17,11 @@ type Mode int
 const (
 	Full            Mode = iota // nominations, and declared replicas are shown to the core
 	NominationsOnly             // nominations; only pods that exist are demand
-	Plain                       // the scheduler places by its own scoring alone
 )
 
 // String names the mode.
 func (m Mode) String() string {
-	return [...]string{"nominations and look-ahead", "nominations only", "neither"}[m]
+	return [...]string{"nominations and look-ahead", "nominations only"}[m]
 }
 
 // Workload is a Deployment: Replicas pods of one shape.

@@ -49,7 +49,7 @@ func replicas(cfg Config) int {
 }
 
 func TestRun_ALonePodWaitsForNothing(t *testing.T) {
-	for _, mode := range []Mode{Full, NominationsOnly, Plain} {
+	for _, mode := range []Mode{Full, NominationsOnly} {
 		cfg := config(Workload{Namespace: "default", Name: "one", Shape: shape(500, 1000), Replicas: 1})
 		cfg.Mode, cfg.Boot = mode, 5*time.Second
 		r := Run(cfg)
@@ -64,7 +64,7 @@ func TestRun_ALonePodWaitsForNothing(t *testing.T) {
 
 func TestRun_EmptyNodesAreGoneAfterSettling(t *testing.T) {
 	cfg := config(Workload{Namespace: "default", Name: "one", Shape: shape(500, 1000), Replicas: 4})
-	cfg.Mode, cfg.Boot = Plain, 5*time.Second
+	cfg.Mode, cfg.Boot = NominationsOnly, 5*time.Second
 	if r := Run(cfg); r.Settled > r.Cost || r.Left != 0 {
 		t.Errorf("the fleet grew while nothing happened: %+v", r)
 	}

@@ -34,7 +34,6 @@ type run struct {
 // newRun is a run that has not begun: what runs at the start is up.
 func newRun(cfg Config) *run {
 	cfg = cfg.withDefaults()
-	cfg.Policy.CannotNominate = cfg.Mode == Plain
 	cfg.Pools = slices.Clone(cfg.Pools) // pauses and other events change them
 	r := &run{cfg: cfg, clock: &clock{}, chance: &chance{seed: cfg.Seed}, pods: map[string]*pod{}, view: newView(cfg)}
 	r.daemon = &daemon{r: r, small: map[string]time.Duration{}}

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/world"
@@ -187,8 +188,9 @@ func (x watched) catchUp(ctx context.Context, w *world.World, keeper *translate.
 }
 
 // preflight checks what the daemon needs of the cluster: a supported Kubernetes
-// version, the product's own kinds, and the rights to list every watched kind and to
-// get the Lease. Without this check a watch would wait for ever, without a message.
+// version, the product's own kinds, and the rights to list every watched kind, to
+// nominate pods and to get the Lease. Without this check a watch would wait for ever,
+// without a message, and plans would count on places that no pod is told of.
 // It returns the minor version, such as 1.36, by which node images are chosen.
 func preflight(ctx context.Context, clients *kube.Clients, namespace string, selectors bool) (string, error) {
 	minor, err := minorVersion(clients.Core.Discovery())
@@ -200,6 +202,9 @@ func preflight(ctx context.Context, clients *kube.Clients, namespace string, sel
 	if err := readable(ctx, clients, selectors); err != nil {
 		return "", err
 	}
+	if err := nominates(ctx, clients.Core); err != nil {
+		return "", err
+	}
 	_, err = clients.Core.CoordinationV1().Leases(namespace).Get(ctx, install.LeaseName, metav1.GetOptions{})
 	if apierrors.IsForbidden(err) {
 		return "", fmt.Errorf("not allowed to get lease %s/%s: give the daemon's service account its Role in that namespace (the karpenter_daemon resource does): %w",
@@ -209,6 +214,21 @@ func preflight(ctx context.Context, clients *kube.Clients, namespace string, sel
 		return "", fmt.Errorf("lease %s/%s get: %w", namespace, install.LeaseName, err)
 	}
 	return minor, nil
+}
+
+// nominates checks that the daemon may nominate pods. Where a cluster lets nobody ask for
+// their own rights, the first nomination shows it.
+func nominates(ctx context.Context, core kubernetes.Interface) error {
+	may, err := kube.MayNominate(ctx, core)
+	switch {
+	case apierrors.IsForbidden(err):
+		return nil
+	case err != nil:
+		return err
+	case !may:
+		return kube.ErrMayNotNominate
+	}
+	return nil
 }
 
 // readable checks that every watched kind exists and may be listed.

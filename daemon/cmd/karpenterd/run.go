@@ -45,7 +45,7 @@ const (
 	poolEvery    = time.Second      // how often the status of NodePools is brought up to date
 	collectEvery = 30 * time.Second // how often instances without a NodeClaim, and the reverse, are searched
 	driftEvery   = 10 * time.Second // how often NodeClaims are compared with their pool and class
-	rightsEvery  = 30 * time.Second // how often the daemon asks whether it may nominate pods
+	rightsEvery  = 30 * time.Second // how often the daemon asks whether it may nominate and bind pods
 	clusterEvery = 5 * time.Minute  // how often EKS is asked for the cluster's endpoint and certificate authority, and Kubernetes for its version
 	// catalogueWait is how long the first decision of a daemon waits that knows no live prices.
 	catalogueWait = 3 * time.Second
@@ -251,10 +251,7 @@ func (d *daemon) work(ctx context.Context) error {
 		Memory: engine.After(pool.DisruptedUntil(d.world.NodePools(), time.Now())),
 		Actor:  &act.Actor{Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world, Recorder: seen, Now: time.Now},
 	})
-	rights := d.rights(decisions)
-	if err := rights(ctx, time.Now()); err != nil {
-		d.logger.Warn("could not check whether the daemon may nominate and bind pods; the first of each will show it", "error", err)
-	}
+	rights := d.rights(ctx, decisions)
 	claims := &claim.Controller{
 		Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world, Cloud: d.aws, Scarcity: decisions, Recorder: seen,
 		Logger: d.logger.Named("nodeclaim"), Now: time.Now, Cluster: d.joined.now,
@@ -273,6 +270,7 @@ func (d *daemon) work(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return decisions.Run(ctx) })
 	group.Go(func() error { return claims.Run(ctx) })
+	group.Go(func() error { return mayNominate(ctx, d.kube.Core, rightsEvery, d.logger) })
 	group.Go(func() error { return collector.Run(ctx, collectEvery) })
 	group.Go(func() error { classes.Run(ctx); return nil })
 	group.Go(func() error { podEvents.Run(ctx); return nil })
@@ -282,7 +280,7 @@ func (d *daemon) work(ctx context.Context) error {
 		what     string
 		do       func(context.Context, time.Time) error
 	}{
-		{rightsEvery, "check of the rights to nominate and bind pods", rights},
+		{rightsEvery, "check of the right to bind pods", rights},
 		{nodeclass.CollectEvery, "search for instance profiles that nothing needs", classes.Collect},
 		{driftEvery, "search for drift", d.drift(recorder).Sweep},
 		{market.Every, "keep what AWS has said about types and prices", d.market.Sweep},
@@ -344,21 +342,40 @@ func (d *daemon) learnNow(h *engine.Hindrances) {
 	h.ExactNamespaces, h.TaintReader = d.joined.exactNamespaces(), d.readers.Found()
 }
 
-// rights returns what tells the loop which rights the daemon has.
-func (d *daemon) rights(l *loop.Loop) func(context.Context, time.Time) error {
-	return func(ctx context.Context, _ time.Time) error {
-		may, err := kube.MayNominate(ctx, d.kube.Core)
+// rights tells the loop whether the daemon may bind pods, and returns what tells it again.
+func (d *daemon) rights(ctx context.Context, l *loop.Loop) func(context.Context, time.Time) error {
+	tell := func(ctx context.Context, _ time.Time) error {
+		if d.config.Policy.Landing == engine.LandPreferred {
+			return nil // the daemon needs no such right, and has none
+		}
+		may, err := kube.MayBind(ctx, d.kube.Core)
 		if err == nil {
-			l.Nominate(may)
-		}
-		if err != nil || d.config.Policy.Landing == engine.LandPreferred {
-			return err // without bindings, the right to them is not asked for
-		}
-		if may, err = kube.MayBind(ctx, d.kube.Core); err == nil {
 			l.Bind(may)
 		}
 		return err
 	}
+	if err := tell(ctx, time.Now()); err != nil {
+		d.logger.Warn("could not check whether the daemon may bind pods; the first binding will show it", "error", err)
+	}
+	return tell
+}
+
+// mayNominate returns kube.ErrMayNotNominate as soon as the daemon may not nominate pods: the
+// next one does not start before it may. It asks at the interval until the context ends.
+func mayNominate(ctx context.Context, core kubernetes.Interface, interval time.Duration, logger hclog.Logger) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	err := every(ctx, interval, logger, "check of the right to nominate pods", func(ctx context.Context, _ time.Time) error {
+		may, err := kube.MayNominate(ctx, core)
+		if err == nil && !may {
+			stop(kube.ErrMayNotNominate)
+		}
+		return err
+	})
+	if errors.Is(context.Cause(ctx), kube.ErrMayNotNominate) {
+		return kube.ErrMayNotNominate
+	}
+	return err
 }
 
 // every calls f at once and then at the interval, until the context ends. It logs an

@@ -106,13 +106,13 @@ func TestCordonAndRelease_KeepTheOtherTaintsAndLabels(t *testing.T) {
 func TestRelease_PutsAndLiftsPreferences(t *testing.T) {
 	a, w := actor(t)
 	awaiting := cluster.Taint{Key: v1.TaintAwaitingPods, Effect: cluster.NoSchedule}
-	first := []cluster.Taint{{Key: "large-pods-first", Effect: cluster.PreferNoSchedule}, {Key: "largest-pods-first", Effect: cluster.PreferNoSchedule}}
+	first := []cluster.Taint{{Key: "goes-next", Effect: cluster.PreferNoSchedule}, {Key: "fills-later", Effect: cluster.PreferNoSchedule}}
 	for _, step := range []struct {
 		action plan.Release
 		want   []string
 	}{
-		{plan.Release{Node: "n", NodeUID: "u", Taint: awaiting, Puts: first}, []string{"spot", "large-pods-first", "largest-pods-first"}},
-		{plan.Release{Node: "n", NodeUID: "u", Taint: awaiting, Puts: first}, []string{"spot", "large-pods-first", "largest-pods-first"}},
+		{plan.Release{Node: "n", NodeUID: "u", Taint: awaiting, Puts: first}, []string{"spot", "goes-next", "fills-later"}},
+		{plan.Release{Node: "n", NodeUID: "u", Taint: awaiting, Puts: first}, []string{"spot", "goes-next", "fills-later"}},
 		{plan.Release{Node: "n", NodeUID: "u", Taint: awaiting, Lifts: first}, []string{"spot"}},
 	} {
 		if err := a.Do(context.Background(), plan.Plan{Actions: []plan.Action{step.action}}); err != nil {

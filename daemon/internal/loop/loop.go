@@ -58,7 +58,7 @@ type Config struct {
 	World    World
 	Actor    Actor
 	Recorder Recorder
-	Policy   engine.Policy // its Hindrances are the start; Nominate, Bind and CloudAway change the loop's copy
+	Policy   engine.Policy // its Hindrances are the start; Bind and CloudAway change the loop's copy
 	// Learn notes before each Step what else is known of the cluster by now, such as its
 	// version, as the control plane may be upgraded; nil: what Policy says.
 	Learn  func(*engine.Hindrances)
@@ -92,28 +92,6 @@ func (l *Loop) Shortages(s engine.Shortages) {
 	l.mu.Lock()
 	l.pending = append(l.pending, func(m engine.Memory) engine.Memory { return m.WithShortages(s) })
 	l.mu.Unlock()
-	l.decide()
-}
-
-// Nominate tells the loop whether the daemon may nominate pods for nodes. If that
-// has changed, the loop logs it and makes a decision at once. Run itself notices
-// when the API server refuses a nomination. It is safe for concurrent use.
-func (l *Loop) Nominate(may bool) {
-	l.mu.Lock()
-	changed := l.hinders.CannotNominate == may
-	if changed {
-		l.hinders.CannotNominate = !may
-		l.pending = append(l.pending, engine.Memory.PlanAnew)
-	}
-	l.mu.Unlock()
-	switch {
-	case !changed:
-		return
-	case may:
-		l.config.Logger.Info("pods are nominated for nodes again")
-	default:
-		l.config.Logger.Warn("pods are not nominated for nodes: the kube-scheduler places them by its own scoring, and plans need more nodes", "error", kube.ErrMayNotNominate)
-	}
 	l.decide()
 }
 
@@ -246,9 +224,6 @@ func (l *Loop) step(ctx context.Context) time.Time {
 		if w, ok := a.(plan.Wait); ok {
 			next = w.Until
 		}
-	}
-	if errors.Is(err, kube.ErrMayNotNominate) {
-		l.Nominate(false)
 	}
 	if errors.Is(err, kube.ErrMayNotBind) {
 		l.Bind(false)

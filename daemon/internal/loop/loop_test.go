@@ -204,50 +204,6 @@ func (s *stage) runs(d time.Duration) (*loop.Loop, *bytes.Buffer) {
 	return l, log
 }
 
-func TestLoop_PlansWithoutNominationsOnceTheyAreForbiddenAndLogsItOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t)
-		s.fail, s.fault = 2, fmt.Errorf("pod default/web-0 nominate: %w", kube.ErrMayNotNominate)
-		_, log := s.runs(5 * time.Second)
-		if len(s.outs) < 3 || s.outs[0].Plan.Unnominated || !s.outs[1].Plan.Unnominated {
-			t.Errorf("%d plans; the first should nominate, the second not", len(s.outs))
-		}
-		if got := strings.Count(log.String(), "pods are not nominated"); got != 1 {
-			t.Errorf("logged %d times, want once:\n%s", got, log.String())
-		}
-	})
-}
-
-func TestLoop_DecidesAtOnceWhenTheRightToNominateComesOrGoesAndLogsItOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t)
-		s.snapshot, _ = cluster.New(cluster.Objects{}) // so nothing else asks for decisions
-		var log bytes.Buffer
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
-		l := s.logging(&log)
-		done := make(chan error)
-		go func() { done <- l.Run(ctx) }()
-		for _, may := range []bool{true, false, false, true, true, false} {
-			time.Sleep(time.Minute)
-			l.Nominate(may)
-		}
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		var unnominated []bool
-		for _, out := range s.outs {
-			unnominated = append(unnominated, out.Plan.Unnominated)
-		}
-		if want := []bool{false, true, false, true}; !slices.Equal(unnominated, want) {
-			t.Errorf("plans without nominations: %v, want %v", unnominated, want)
-		}
-		if not, again := strings.Count(log.String(), "pods are not nominated"), strings.Count(log.String(), "pods are nominated for nodes again"); not != 2 || again != 1 {
-			t.Errorf("logged %d times that pods are not nominated and %d times that they are again, want 2 and 1:\n%s", not, again, log.String())
-		}
-	})
-}
-
 func TestLoop_DecidesAtOnceWhenEC2IsAwayOrBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
@@ -278,31 +234,6 @@ func TestLoop_DecidesAtOnceWhenEC2IsAwayOrBack(t *testing.T) {
 type onInput func(engine.Input)
 
 func (f onInput) Record(in engine.Input, _ engine.Output, _ time.Duration) { f(in) }
-
-func TestLoop_PlanUnderWayIsMadeAnewWhenTheRightToNominateGoes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t)
-		var l *loop.Loop
-		l = loop.New(loop.Config{
-			World: s, Actor: s, Policy: engine.DefaultPolicy(), Logger: hclog.NewNullLogger(), WorkLimit: 1,
-			Recorder: onRecord{s, func() { l.Nominate(false) }},
-		})
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if err := l.Run(ctx); err != nil {
-			t.Error(err)
-		}
-		s.wantEachPodLaunchedForOnce()
-		if s.outs[0].Trace.Complete || s.outs[0].Plan.Unnominated {
-			t.Fatal("the first Step should nominate and be the first of several")
-		}
-		for i, out := range s.outs[1:] {
-			if !out.Plan.Unnominated {
-				t.Errorf("Step %d goes on with a plan that nominates", i+2)
-			}
-		}
-	})
-}
 
 func TestLoop_LogsOnceThatBindingsAreForbiddenAndOnceThatTheyAreNotAnyMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -338,26 +269,6 @@ func TestLoop_PlansAsTheSchedulerOfTheMomentReadsNamespaces(t *testing.T) {
 				t.Errorf("exact %t: planned by %+v", exact, s.policies)
 			}
 			exact = true
-		}
-	})
-}
-
-func TestLoop_NominateChangesTheLoopAndNotItsConfig(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t)
-		config := loop.Config{World: s, Actor: s, Recorder: s, Policy: engine.DefaultPolicy(), Logger: hclog.NewNullLogger()}
-		config.Policy.CannotNominate = true
-		first, second := loop.New(config), loop.New(config)
-		first.Nominate(true)
-		for _, l := range []*loop.Loop{first, second} {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			if err := l.Run(ctx); err != nil {
-				t.Error(err)
-			}
-			cancel()
-			if last := s.outs[len(s.outs)-1].Plan; last.Unnominated != (l == second) {
-				t.Errorf("plans without nominations: %v, want %v", last.Unnominated, l == second)
-			}
 		}
 	})
 }

@@ -29,7 +29,6 @@ type Metrics struct {
 	planBound  prometheus.Gauge
 	toDecision prometheus.Histogram
 	leader     prometheus.Gauge
-	nominates  prometheus.Gauge
 	fleet      *audits
 	disruption *disruptions
 	Decisions  *Decisions
@@ -78,7 +77,6 @@ func NewMetrics(version string) *Metrics {
 			Name: "karpenter_pods_scheduling_decision_duration_seconds",
 			Help: "Time from when the daemon first saw a pod waiting to the decision to launch a node for it.", Buckets: seconds,
 		}),
-		nominates:  gauge("karpenterd_nominates_pods", "1 if the daemon nominates pods for the nodes planned for them, 0 if it may not."),
 		leader:     gauge("karpenterd_leader", "1 if this replica is the leader, 0 if not."),
 		fleet:      newAudits(),
 		disruption: newDisruptions(),
@@ -92,7 +90,7 @@ func NewMetrics(version string) *Metrics {
 	})
 	build.Set(1)
 	m.registry.MustRegister(m.decisions, m.claims, m.terminated, m.failures, m.messages, m.awsCalls, m.drifted, m.unread,
-		m.waiting, m.refused, m.planCost, m.planBound, m.toDecision, m.leader, m.nominates, m.fleet.cost, m.fleet.bound, build, m.catalogue.embedded, m.catalogue.answered, m.catalogue.standIns, m.catalogue.smaller,
+		m.waiting, m.refused, m.planCost, m.planBound, m.toDecision, m.leader, m.fleet.cost, m.fleet.bound, build, m.catalogue.embedded, m.catalogue.answered, m.catalogue.standIns, m.catalogue.smaller,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registry.MustRegister(m.disruption.collectors()...)
 	return m

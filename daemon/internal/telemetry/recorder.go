@@ -58,10 +58,6 @@ func (r *Recorder) Record(in engine.Input, out engine.Output, took time.Duration
 	if out.Trace.Savings != "" {
 		r.Logger.Debug("savings", "search", out.Trace.Savings)
 	}
-	r.Metrics.nominates.Set(1)
-	if out.Plan.Unnominated {
-		r.Metrics.nominates.Set(0)
-	}
 	after := in
 	after.Memory = out.Memory // it knows the offerings and the search for savings
 	r.Metrics.fleet.look(after, func(in engine.Input) { r.Metrics.fleet.publish(engine.Audit(in), r.Logger) })
@@ -80,15 +76,11 @@ func (r *Recorder) Record(in engine.Input, out engine.Output, took time.Duration
 		case plan.Close:
 			r.Logger.Debug("close node until evicted pods are back", "node", x.Node)
 		case plan.Release:
-			if len(x.Lifts) > 0 || len(x.Puts) > 0 && x.Planned == 0 {
+			if len(x.Lifts)+len(x.Puts) > 0 {
 				r.Logger.Debug("preferences of node changed", "node", x.Node, "puts", x.Puts, "lifts", x.Lifts)
 				continue
 			}
-			nominated := x.Planned
-			if out.Plan.Unnominated {
-				nominated = 0
-			}
-			r.Logger.Info("release node", "node", x.Node, "nominated", nominated, "planned", x.Planned, "given_up", x.GivenUp)
+			r.Logger.Info("release node", "node", x.Node, "planned", x.Planned, "given_up", x.GivenUp)
 		}
 	}
 	r.Metrics.disruption.count(in.Snapshot, out.Plan.Actions)

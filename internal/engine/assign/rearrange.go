@@ -56,10 +56,9 @@ func (a *Assigner) Rearranged(anew func() *Assigner, m *offer.Market) *Assigner 
 }
 
 // mayRearrange says whether a rearrangement is possible and useful. It is not if
-// pods cannot be nominated: the scheduler then does not know the planned places. It
-// is not if gatherOnKept has already changed the plan.
+// gatherOnKept has already changed the plan.
 func (a *Assigner) mayRearrange() bool {
-	return !a.Policy.CannotNominate && !a.gathered && slices.ContainsFunc(a.Room.Coming, (*room.Host).Planned)
+	return !a.gathered && slices.ContainsFunc(a.Room.Coming, (*room.Host).Planned)
 }
 
 // lacking returns what new nodes cost, as whole ones, for the pods without room that would

@@ -51,10 +51,6 @@ func Overdue(v view.View) (list []Due, next time.Time) {
 	return list, next
 }
 
-// Asked says whether a user asked for the end of nodes that go for the reason. They go
-// also if their pods have no other place.
-func Asked(why plan.DeleteReason) bool { return why.Announced().Asked }
-
 // Forced says whether the node has come to the end of its life and has a
 // terminationGracePeriod: it goes even if its pods have no other place, and asks no budget.
 func Forced(c *cluster.Claim, now time.Time) bool {

@@ -38,7 +38,7 @@ func (r *retirer) goOn(c cluster.Claim) {
 			r.WaitUntil(until, plan.QuietLongEnough)
 		}
 		r.restore(c, node, stays)
-	case r.stay[node.Name] && Asked(why):
+	case r.stay[node.Name] && why.Announced().Asked:
 		r.delete(c, why, "", r.Now.Sub(c.Created)) // no other pool takes its pods
 	case r.stay[node.Name] || why.Traits().Empty && len(moving) > 0:
 		r.restore(c, node, plan.Stay{Reason: plan.NoPlace})

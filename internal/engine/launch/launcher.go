@@ -62,17 +62,12 @@ func (l *Launcher) provisionTier(from, to int) {
 		Launcher: l, from: from, to: to, excluded: map[int]bool{}, full: map[string]bool{}, varied: map[int]bool{},
 		wanted: map[int]quantity.Resources{}, shut: map[string]bool{},
 	}
-	t.unsuited = t.findUnsuited()
 	for round := 0; round < rounds; round++ {
 		rows := t.openRows()
 		if l.Demand.Remaining() == 0 {
 			return
 		}
 		if len(rows) > 0 && (&turn{tier: t, rows: rows}).pack() {
-			continue
-		}
-		if !l.Solver.Cut() && len(t.unsuited) > 0 {
-			t.unsuited = nil
 			continue
 		}
 		return

@@ -1,9 +1,6 @@
 package launch
 
 import (
-	"slices"
-
-	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -24,14 +21,6 @@ type tier struct {
 	// they had too few zones for the minValues of a pool.
 	exclusive bool
 	shut      map[string]bool // cells of a class where nothing can be launched
-	// unsuited rows are used only for demand that found no place on other rows; see
-	// findUnsuited.
-	unsuited map[int]bool
-}
-
-// limited says whether one of the pools has limits.
-func (t *tier) limited() bool {
-	return slices.ContainsFunc(t.Market.Fleet.Pools[t.from:t.to], func(p cluster.Pool) bool { return len(p.Limits) > 0 })
 }
 
 // openRows returns the rows that can be launched now: they are for sale, have
@@ -43,7 +32,7 @@ func (t *tier) openRows() (rows []int) {
 	}
 	for i := range t.Market.Fleet.Rows {
 		r := &t.Market.Fleet.Rows[i]
-		if r.Pool < t.from || r.Pool >= t.to || t.Market.Sale[i] == 0 || t.excluded[i] || t.unsuited[i] || t.full[t.Market.Fleet.Pools[r.Pool].Name] ||
+		if r.Pool < t.from || r.Pool >= t.to || t.Market.Sale[i] == 0 || t.excluded[i] || t.full[t.Market.Fleet.Pools[r.Pool].Name] ||
 			t.Market.NodesLeft(r) == 0 {
 			continue
 		}

@@ -18,7 +18,6 @@ const movedFor = 2 * time.Second
 // Growth is how demand has changed from Step to Step. Without it no bin waits.
 type Growth struct {
 	Demand       int64     // pods that need a place, declared ones included
-	Fell         time.Time // when demand last fell
 	Last, Before time.Time // when demand last grew, and when it grew the time before
 	Moved        []Since   // kinds of pods that lost a planned place to others, sorted: when
 }
@@ -29,13 +28,7 @@ func (g Growth) Next(demand int64, now time.Time) Growth {
 	if g.Last.After(now) {
 		g.Before, g.Last = time.Time{}, time.Time{} // the clock went back
 	}
-	if g.Fell.After(now) {
-		g.Fell = now
-	}
 	g.Moved = pick.Those(g.Moved, func(x Since) bool { return !x.At.After(now) && now.Before(x.At.Add(movedFor)) })
-	if demand < g.Demand {
-		g.Fell = now
-	}
 	if demand > g.Demand {
 		g.Before, g.Last = g.Last, now
 	}

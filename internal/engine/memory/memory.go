@@ -17,7 +17,6 @@ type Memory struct {
 
 	EmptySince  []Since    // NodeClaims whose node is empty, sorted
 	ReadySince  []Since    // nodes that are kept for their pods, sorted
-	OpenSince   []Since    // nodes that opened a short time ago without nominations, sorted
 	TaintedAt   []Since    // NodeClaims that are going, sorted: when the taint of their node was asked for last
 	Asked       []Since    // NodeClaims of nodes that are announced, sorted: when their deletion was planned first
 	Planned     []Planned  // sorted by NodeClaim
@@ -36,10 +35,6 @@ type Memory struct {
 	Restored     []Since // NodeClaims that were to go and stay, sorted
 	Landing      Landing
 }
-
-// PreferencesFor is how long a node that opened without nominations keeps its
-// PreferNoSchedule taints at most.
-const PreferencesFor = 30 * time.Second
 
 // LostFor is how long pods that lost their place wait at most for room on nodes on
 // their way. It counts from the first loss of their kind.
@@ -74,7 +69,6 @@ func (m Memory) Next(s cluster.Snapshot, now time.Time) Memory {
 	m.Shortages = m.lasting(now)
 	m.EmptySince = pick.Those(m.EmptySince, func(x Since) bool { return s.IsUnsettled(x.ID) })
 	m.ReadySince = pick.Those(m.ReadySince, func(x Since) bool { _, ok := s.Node(x.ID); return ok })
-	m.OpenSince = pick.Those(m.OpenSince, func(x Since) bool { _, ok := s.Node(x.ID); return ok && now.Before(x.At.Add(PreferencesFor)) })
 	m.TaintedAt = pick.Those(m.TaintedAt, func(x Since) bool { _, ok := s.Claim(x.ID); return ok })
 	m.Asked = pick.Those(m.Asked, func(x Since) bool { c, ok := s.Claim(x.ID); return ok && !c.Deleting })
 	m.Planned = pick.Those(m.Planned, func(x Planned) bool { return s.IsUnsettled(x.Claim) })
@@ -88,7 +82,7 @@ func (m Memory) Next(s cluster.Snapshot, now time.Time) Memory {
 	m.Vain = stillVain(m.Vain, s, now)
 	m.Lost = pick.Those(m.Lost, func(x Since) bool { return now.Before(x.At.Add(LostFor)) })
 	m.Restored = pick.Those(m.Restored, func(x Since) bool { return now.Before(x.At.Add(StaysFor)) })
-	for _, list := range [][]Since{m.EmptySince, m.ReadySince, m.OpenSince, m.TaintedAt, m.Asked, m.Advanced, m.Lost, m.Restored} { // all are copies already
+	for _, list := range [][]Since{m.EmptySince, m.ReadySince, m.TaintedAt, m.Asked, m.Advanced, m.Lost, m.Restored} { // all are copies already
 		for i := range list {
 			list[i].At = pick.Earliest(list[i].At, now)
 		}

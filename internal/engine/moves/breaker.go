@@ -158,7 +158,7 @@ func (s *State) watch(v view.View, actions []plan.Action, undone []string) {
 		case c.Move == nil || c.Initialized || c.Leaving():
 		case !goes:
 			s.coming = append(s.coming, coming{c.Name, c.UID, c.Pool})
-		case slices.Contains([]plan.DeleteReason{plan.LaunchTimeout, plan.RegistrationTimeout, plan.InitializationTimeout}, why):
+		case why.Traits().Lacks != "":
 			s.breakers = s.breakers.trip(c.Pool, v.Now)
 		}
 	}

@@ -63,13 +63,13 @@ func renewThese(m *mover, names []string, x Supposition) bool {
 		return true
 	}
 	why := x.Going[names[0]]
-	if !disrupt.Asked(why) {
+	if !why.Announced().Asked {
 		names = pick.Those(names, func(name string) bool { c, _ := m.View.Snapshot.Claim(name); return !holds(m, c.Pool) })
 	}
 	if len(names) == 0 {
 		return false
 	}
-	if m.replaceSome(names, why, x) || disrupt.Asked(why) && forgo(m, names[0], why, x) {
+	if m.replaceSome(names, why, x) || why.Announced().Asked && forgo(m, names[0], why, x) {
 		return true
 	}
 	// The first has no other place now. The others have their turn before it has another.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/disrupt"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
@@ -102,7 +101,7 @@ func (m *mover) replace(names []string, why plan.DeleteReason, x Supposition) bo
 	}
 	cost := out.Plan.Cost.Add(out.Plan.Extra.Total())
 	saves := frees - cost
-	if !out.Trace.Complete || m.harms(out) || m.stay(names, out) || out.Trace.Launches == 0 || !disrupt.Asked(why) && holdsLaunch(m, out.Plan.Actions) {
+	if !out.Trace.Complete || m.harms(out) || m.stay(names, out) || out.Trace.Launches == 0 || !why.Announced().Asked && holdsLaunch(m, out.Plan.Actions) {
 		return false
 	}
 	if saving && (saves < leastOf(m.View, names) || saves < cost/1000*quantity.Money(m.View.Policy.MoveShare)) {

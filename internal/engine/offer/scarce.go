@@ -31,12 +31,8 @@ func (m *Market) Scarce(classes []*demand.Class) bool {
 	})
 }
 
-// Enough says of each pool whether what it may yet have is ample for the demand
+// enough says of each pool whether what it may yet have is ample for the demand
 // that may run there.
-func (m *Market) Enough(classes []*demand.Class) []bool {
-	return m.enough(classes, map[*uint64][]bool{})
-}
-
 func (m *Market) enough(classes []*demand.Class, pools map[*uint64][]bool) []bool {
 	asked := make([]quantity.Resources, len(m.Fleet.Pools)) // of each pool, if all went there
 	most := make([]quantity.Resources, len(asked))          // that a pod of it needs of anything
@@ -88,7 +84,7 @@ func (m *Market) suffices(pool int, asked, most, largest quantity.Resources) boo
 			if len(b.limits) == 0 || m.Sale[i] == 0 || m.Large(r) || !most.Fits(r.Net) {
 				continue
 			}
-			if price := r.PriceFor(asked); price < least {
+			if price := r.priceFor(asked); price < least {
 				cheapest, least = r, price
 			}
 		case !reserved[r.Reservation]:
@@ -112,8 +108,8 @@ func (m *Market) suffices(pool int, asked, most, largest quantity.Resources) boo
 	return nodes == math.MaxInt64 || asked.Fits(largest.Times(nodes))
 }
 
-// PriceFor is what so many nodes of the row cost as hold the CPU and memory in sum.
-func (r *Row) PriceFor(demand quantity.Resources) uint64 {
+// priceFor is what so many nodes of the row cost as hold the CPU and memory in sum.
+func (r *Row) priceFor(demand quantity.Resources) uint64 {
 	of := func(need, have int64) uint64 {
 		if need <= 0 {
 			return 0

@@ -22,24 +22,14 @@ const (
 	// planned is the age at which a pod has been in a plan, however long that plan
 	// was held back.
 	planned = 2 * timing.TailWait
-	// The scheduler needs time to fill a node that has opened: at least filling,
-	// then until it has placed no pod for fillingGap, and at most fillingAtMost.
-	filling       = 5 * time.Second
-	fillingGap    = 2 * time.Second
-	fillingAtMost = 20 * time.Second
 )
 
-// Await lets pods wait that found no room, if the nodes of their wave have the room
-// in total. These are nodes that have not opened or that the scheduler is still
-// filling. Nobody knows which pods will get the room; the next pods take what is
-// left over. A pod that has just come does not wait, because the next node is
-// ordered for it, too.
+// Await lets pods wait that lost their place to others, if the nodes of their wave that
+// have not opened have the room in total: as the scheduler places pods on other nodes
+// than planned, room comes free in pieces there, until it is enough. A pod that has just
+// come does not wait, because the next node is ordered for it, too.
 //
 // Only demand of the least priority or above waits: the rest has not been tried.
-//
-// If pods can be nominated, only pods wait that have lost their place to others: as
-// the scheduler places pods on other nodes than planned, room comes free in pieces
-// on the nodes that are still to open, until it is enough.
 func Await(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, r *room.Room, least int32) {
 	o := opener{View: v, Journal: j, memory: m, demand: d, room: r}
 	var promised quantity.Resources
@@ -52,7 +42,7 @@ func Await(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, 
 			continue
 		}
 		since, lost := memory.FirstSeen(m.Lost, g.Kind)
-		if !v.Policy.CannotNominate && !lost {
+		if !lost {
 			continue
 		}
 		room := o.toOpen(c).Sub(promised)
@@ -61,12 +51,10 @@ func Await(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, 
 			n++
 		}
 		n = demand.WithoutAttach(g.Shape.Requests).CountIn(room, n)
-		if n <= 0 || lost && n < int64(len(c.Pods)) { // a node that is launched anyway has room for all of them
+		if n < int64(len(c.Pods)) { // a node that is launched anyway has room for all of them
 			continue
 		}
-		if lost {
-			o.WaitUntil(since.Add(memory.LostFor), plan.RoomOnTheWay)
-		}
+		o.WaitUntil(since.Add(memory.LostFor), plan.RoomOnTheWay)
 		promised = promised.Add(demand.WithoutAttach(g.Shape.Requests).Times(n))
 		o.letWait(c, n)
 	}
@@ -81,53 +69,25 @@ func (o *opener) letWait(c *demand.Class, n int64) {
 }
 
 // toOpen returns the free room, in total, on which a pod of the class may wait:
-// room of nodes that have not opened or are being filled, that were ordered in the
-// wave of the class's oldest pod, and that accept the class now. It is zero if no
+// room of nodes that have not opened, that were ordered in the wave of the class's
+// oldest pod, and that accept the class now. It is zero if no
 // node could hold a pod.
 func (o *opener) toOpen(c *demand.Class) quantity.Resources {
 	var sum quantity.Resources
 	fits := false
 	l := &c.Levels[c.Level]
 	last := c.Pods[0].Created.Add(sameWave)
-	add := func(h *room.Host) bool {
+	for _, h := range o.room.Coming {
 		if h.Claim.Created.After(last) || !h.Accepts(l) {
-			return false
+			continue
 		}
 		fits = fits || demand.WithoutAttach(l.Shape.Requests).Fits(h.Most)
 		sum = sum.Add(h.Free.Max(quantity.Resources{}))
-		return true
-	}
-	for _, h := range o.room.Coming {
-		add(h)
-	}
-	for _, h := range o.beingFilled() {
-		if add(h) {
-			o.WaitUntil(o.filled(h), plan.Filling)
-		}
 	}
 	if !fits {
 		return quantity.Resources{}
 	}
 	return sum
-}
-
-// beingFilled returns the nodes that have opened and that the scheduler is filling.
-func (o *opener) beingFilled() (out []*room.Host) {
-	for _, x := range o.memory.OpenSince {
-		if state, ok := o.Snapshot.State(x.ID); ok {
-			if h := o.room.Node(state); h != nil && h.Stage == room.StageNode && o.Now.Before(o.filled(h)) {
-				out = append(out, h)
-			}
-		}
-	}
-	return out
-}
-
-// filled returns when the scheduler will have filled an opened node, if it places
-// no other pod until then.
-func (o *opener) filled(h *room.Host) time.Time {
-	at, _ := memory.FirstSeen(o.memory.OpenSince, h.Node.Name)
-	return pick.Earliest(pick.Latest(at.Add(filling), o.memory.Growth.Fell.Add(fillingGap)), at.Add(fillingAtMost))
 }
 
 // Evicted pods come back one after the other, and the scheduler puts each on any open node
@@ -155,7 +115,7 @@ func (o *opener) landedBy(h *room.Host) time.Time {
 // awaitLanding lets pods of the class wait if pods like them were just evicted: as long as
 // others of them may still land on open nodes, and leave their places on a node that is kept.
 func (o *opener) awaitLanding(c *demand.Class) bool {
-	if o.memory.LastEvicted(c.Group.Kind).IsZero() || o.Policy.CannotNominate {
+	if o.memory.LastEvicted(c.Group.Kind).IsZero() {
 		return false
 	}
 	var until time.Time

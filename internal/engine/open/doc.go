@@ -1,6 +1,5 @@
 // Package open opens nodes that are up: it nominates the pods that are planned
-// there and then takes the daemon's own taint off. If the daemon may not nominate
-// pods, the package limits the cost of that: see unnominated.go.
+// there and then takes the daemon's own taint off.
 //
 // Nodes whose pods need each other by their rules open together: see together.go. Pods
 // that found no room may wait for nodes on their way: see await.go.

@@ -24,9 +24,8 @@ type opener struct {
 	demand *demand.Demand
 	room   *room.Room
 
-	hardness map[*room.Host]int  // of nodes that are not open yet, set by rateHosts
 	actions  []plan.Action       // each node's nominations, then its release
-	together map[*room.Host]bool // see findTogether; nil if pods cannot be nominated
+	together map[*room.Host]bool // see findTogether
 	running  map[*cluster.Group]*topology.Table
 }
 
@@ -49,14 +48,11 @@ func (o *opener) stillKept() {
 func Nodes(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, r *room.Room) []plan.Action {
 	o := opener{View: v, Journal: j, memory: m, demand: d, room: r, running: map[*cluster.Group]*topology.Table{}}
 	o.stillKept()
-	o.lift()
 	o.admitDevicePlugins()
 	coming := o.coming()
 	land(&o)
 	opens := func(h *room.Host) bool { return !o.Closed(&h.Node, h.Claim) }
-	if o.Policy.CannotNominate {
-		opens = o.opening()
-	} else if kept := pick.Those(o.room.Coming, func(h *room.Host) bool { return h.Stage == room.StageKept }); len(kept) > 0 {
+	if kept := pick.Those(o.room.Coming, func(h *room.Host) bool { return h.Stage == room.StageKept }); len(kept) > 0 {
 		o.together = o.findTogether(kept)
 	}
 	for _, h := range o.room.Touched(func(h *room.Host) bool { return len(h.Pods) > 0 }) {
@@ -70,7 +66,7 @@ func Nodes(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, 
 				continue
 			}
 			for _, p := range h.Pods {
-				if p.Unschedulable && p.Nominated == "" && nominates(&o, p) && o.takes(h, p) {
+				if p.Unschedulable && p.Nominated == "" && nominates(p) && o.takes(h, p) {
 					o.nominate(h.Node.Name, p)
 					o.note(h, p)
 				}
@@ -114,7 +110,7 @@ func (o *opener) coming() bool {
 // awaits says whether pods of the class wait for room that comes free as nodes open.
 func (o *opener) awaits(c *demand.Class) bool {
 	_, lost := memory.FirstSeen(o.memory.Lost, c.Group.Kind)
-	return lost && !o.Policy.CannotNominate
+	return lost
 }
 
 // releaseKept opens the node if all its pods exist and may run there. While declared
@@ -144,7 +140,7 @@ func (o *opener) releaseKept(h *room.Host, coming bool) {
 	o.nominate(h.Node.Name, h.Pods...)
 	o.cameUp(h)
 	o.actions = append(o.actions, plan.Release{
-		Node: h.Node.Name, NodeUID: h.Node.UID, Taint: o.Policy.StartupTaint, Puts: o.reserve(h),
+		Node: h.Node.Name, NodeUID: h.Node.UID, Taint: o.Policy.StartupTaint,
 		Planned: int64(len(h.Pods)), GivenUp: h.Declared,
 	})
 }
@@ -193,14 +189,12 @@ func followsDrains(o *opener, h *room.Host) bool {
 
 // nominates says whether pods like this one are nominated. Another scheduler than the
 // default one finds the node by itself, once the node is open.
-func nominates(o *opener, p demand.PodRef) bool {
-	return !o.Policy.CannotNominate && !p.OtherScheduler
-}
+func nominates(p demand.PodRef) bool { return !p.OtherScheduler }
 
 // nominate nominates the pods for the node that are not yet.
 func (o *opener) nominate(node string, pods ...demand.PodRef) {
 	for _, p := range pods {
-		if p.Nominated != node && nominates(o, p) {
+		if p.Nominated != node && nominates(p) {
 			o.actions = append(o.actions, plan.Nominate{Pod: p.ID, PodUID: p.UID, Node: node})
 		}
 	}

@@ -112,7 +112,7 @@ func Canonical(p plan.Plan) ([]byte, error) {
 			all = append(all, l.Requirements.String()+"\n"...)
 		}
 	}
-	said := []any{p.Outcomes, p.Cost, p.Proofs, p.Unnominated}
+	said := []any{p.Outcomes, p.Cost, p.Proofs, false} // as recorded plans have it
 	if p.Extra != (plan.Extra{}) {
 		said = append(said, p.Extra)
 	}

@@ -39,7 +39,6 @@ func TestHash_SeesEveryPartOfAPlan(t *testing.T) {
 		"cost":           func(p *plan.Plan) { p.Cost++ },
 		"bound":          func(p *plan.Plan) { p.Proofs[0].Bound++ },
 		"outcome":        func(p *plan.Plan) { p.Outcomes[0].Pods = p.Outcomes[0].Pods[1:] },
-		"unnominated":    func(p *plan.Plan) { p.Unnominated = true },
 	} {
 		p := whole()
 		change(&p)

@@ -7,20 +7,6 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 )
 
-// Reserves returns the PreferNoSchedule taints with which a node opens. The
-// hardness, from 0 to 2, says how hard the pods of the node are to place.
-func Reserves(hardness int) []cluster.Taint {
-	return []cluster.Taint{
-		{Key: "karpenterd.sh/large-pods-first", Effect: cluster.PreferNoSchedule},
-		{Key: "karpenterd.sh/largest-pods-first", Effect: cluster.PreferNoSchedule},
-	}[:hardness]
-}
-
-// Reserving says whether the taint is one of those that Reserves returns.
-func Reserving(t cluster.Taint) bool {
-	return t.Effect == cluster.PreferNoSchedule && slices.Contains(Reserves(2), t)
-}
-
 // GoesNext returns the taint of nodes that are to go as soon as their turn comes, so that
 // pods that move do not land there and move again.
 func GoesNext() cluster.Taint {
@@ -35,7 +21,7 @@ func FillsLater() cluster.Taint {
 
 // lasting returns the taints without the daemon's preferences, which will be taken off.
 func lasting(taints []cluster.Taint) []cluster.Taint {
-	ours := func(t cluster.Taint) bool { return Reserving(t) || t == GoesNext() || t == FillsLater() }
+	ours := func(t cluster.Taint) bool { return t == GoesNext() || t == FillsLater() }
 	if !slices.ContainsFunc(taints, ours) {
 		return taints
 	}

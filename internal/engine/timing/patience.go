@@ -8,14 +8,14 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 )
 
-// KeptAtMost is how long a node is kept for declared pods at most while controllers
+// keptAtMost is how long a node is kept for declared pods at most while controllers
 // make progress, in multiples of Policy.ReleaseWait.
-const KeptAtMost = 10
+const keptAtMost = 10
 
 // Patience returns until when a node that is up is kept for declared pods. The wait
 // is Policy.ReleaseWait after the last progress of any controller, or after the
 // node was ready and its oldest pod had come, whichever is later. It is limited by
-// KeptAtMost.
+// keptAtMost.
 func Patience(v view.View, m *memory.Memory, node string, oldest time.Time) time.Time {
 	from, known := memory.FirstSeen(m.ReadySince, node)
 	if !known {
@@ -26,5 +26,5 @@ func Patience(v view.View, m *memory.Memory, node string, oldest time.Time) time
 	for _, kind := range m.Advanced {
 		progress = pick.Latest(progress, kind.At)
 	}
-	return pick.Earliest(progress.Add(v.Policy.ReleaseWait), from.Add(KeptAtMost*v.Policy.ReleaseWait))
+	return pick.Earliest(progress.Add(v.Policy.ReleaseWait), from.Add(keptAtMost*v.Policy.ReleaseWait))
 }

@@ -11,7 +11,7 @@ func (p *Policy) LandingIn(nodes int) plan.Landing {
 	switch {
 	case p.Landing == LandPreferred:
 		return plan.Landing{Reason: plan.LandsAsSet}
-	case p.CannotBind || p.CannotNominate:
+	case p.CannotBind:
 		return plan.Landing{Reason: plan.LandsWithoutRight}
 	case p.Landing == LandBound:
 		return plan.Landing{Binds: true, Reason: plan.LandsAsSet}

@@ -11,9 +11,6 @@ import (
 // Hindrances is what the daemon learns while it runs: what it cannot do at present, and how
 // the scheduler of its cluster reads what versions read differently.
 type Hindrances struct {
-	// CannotNominate says that the daemon may not nominate pods. Plans then contain
-	// no nominations, and expect that the scheduler chooses the nodes.
-	CannotNominate bool
 	// CannotBind says that the daemon may not bind pods. No node is closed for evicted pods
 	// then.
 	CannotBind bool

@@ -34,6 +34,7 @@ func startNamesWhatIsMissing(t *testing.T, d *daemonLab) {
 		"the cluster has no nodepools.karpenter.sh, ec2nodeclasses.karpenter.k8s.aws, nodeclaims.karpenter.sh: install", "karpenter_daemon")
 	d.failsToStart(t, "no-cluster-role", all, kinds("ClusterRoleBinding"),
 		"not allowed to list nodepools.karpenter.sh, ", "pods", "nodes", "ClusterRole", "system:serviceaccount:no-cluster-role:karpenter")
+	d.failsToStart(t, "no-nominations", all, withoutRule(t, "pods/status"), "not allowed to patch pods/status: ", "ClusterRole", "karpenter_daemon")
 	d.failsToStart(t, "no-lease-role", all, kinds("RoleBinding"), "not allowed to get lease no-lease-role/"+install.LeaseName, "its Role")
 	d.failsToStart(t, "wrong-cluster", func(o *install.Options) { o.ClusterName = "elsewhere" }, kinds(),
 		`"elsewhere"`, "eks:DescribeCluster", "$"+install.EnvClusterName)
@@ -43,6 +44,32 @@ func startNamesWhatIsMissing(t *testing.T, d *daemonLab) {
 	d.failsToStart(t, "wrong-region", func(o *install.Options) { o.Region = "mars-north-1" }, kinds(), "$"+install.EnvRegion)
 	d.failsToStart(t, "wrong-role", func(o *install.Options) { o.RoleARN = "arn:aws:iam::" + lab.Account + ":role/nobody" }, kinds(),
 		"sts:AssumeRoleWithWebIdentity", "role/nobody")
+}
+
+// withoutRule takes the rules that speak of the resource out of ClusterRoles, and leaves out no
+// object.
+func withoutRule(t *testing.T, resource string) func(*unstructured.Unstructured) bool {
+	t.Helper()
+	return func(o *unstructured.Unstructured) bool {
+		if o.GetKind() != "ClusterRole" {
+			return false
+		}
+		rules, _, err := unstructured.NestedSlice(o.Object, "rules")
+		if err != nil {
+			t.Fatal(err)
+		}
+		smaller := slices.DeleteFunc(slices.Clone(rules), func(rule any) bool {
+			named, _, err := unstructured.NestedStringSlice(rule.(map[string]any), "resources")
+			return err == nil && slices.Contains(named, resource)
+		})
+		if len(smaller) == len(rules) {
+			t.Errorf("no rule of %s speaks of %s", o.GetName(), resource)
+		}
+		if err := unstructured.SetNestedSlice(o.Object, smaller, "rules"); err != nil {
+			t.Fatal(err)
+		}
+		return false
+	}
 }
 
 // role makes a role for the daemon in the namespace, which may see the cluster.

@@ -60,7 +60,6 @@ func TestDaemonBroken(t *testing.T) {
 	d := startDaemonLab(t, lab.Options{})
 	identities := d.identities(t)
 	d.part(t, "Start_NamesWhatIsMissing", startNamesWhatIsMissing)
-	d.part(t, "Rights_PodsGetNodesWithoutNominationsAndAreNominatedOnceThatIsAllowed", podsAreNominatedOnceThatIsAllowed)
 	d.installDaemon(t)
 	d.apply(t, d.nodeClass(nodeClassName, nil))
 	orphan := d.launchOrphans(t)

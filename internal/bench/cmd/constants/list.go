@@ -76,7 +76,6 @@ func constants() []constant {
 	in("room/host.go", "wellFilled", "900", "990")
 	in("timing/hold.go", "fullEnough", "900", "975")
 	in("timing/hold.go", "TailWait")
-	in("open/unnominated.go", "waveOf")
 	in("try.go", "gangTries")
 	return all
 }

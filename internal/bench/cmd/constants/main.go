@@ -1,9 +1,7 @@
 // Command constants shows what each constant of the engine that was chosen, and not
 // derived, does: it builds the engine with another value in its place, has it decide on
 // the same drawn demand (BenchmarkConstants of internal/bench), and prints how cost,
-// bound and work change against today's value. Arrivals are with nominations and
-// look-ahead, and without both (unnominated). Constants that decide when nodes go have a
-// table of their own: what fleets cost over the bound, how many pods are evicted and how many
+// bound and work change against today's value. Constants that decide when nodes go have a table of their own: what fleets cost over the bound, how many pods are evicted and how many
 // nodes launched in demand that comes and goes, and after a scale-down
 // (BenchmarkMoveConstants). All but step-ms, which is noisy, is the same in each run, and kB
 // nearly so:
@@ -44,7 +42,7 @@ type subject struct {
 func subjects() []subject {
 	return []subject{
 		{"BenchmarkConstants", []string{
-			"m$/h", "bound-m$/h", bench.UnitUnplaced, "fills", "units", "kB", "step-ms", "arrivals-m$/h", "arrivals-launches", "unnominated-m$/h",
+			"m$/h", "bound-m$/h", bench.UnitUnplaced, "fills", "units", "kB", "step-ms", "arrivals-m$/h", "arrivals-launches",
 		}, constants()},
 		{"BenchmarkMoveConstants", []string{
 			"waves-over-%", "waves-evictions", "waves-launches", "cron-over-%", "cron-evictions", "cron-launches",
