@@ -13,42 +13,35 @@ import (
 	"text/template"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/toolchain"
 )
 
 // build builds the provider with the linker's flags that .goreleaser.yml has for a release
-// with the digest; without a digest, as go build does. It returns the folder of the program.
+// with the digest; without a digest, as one of no release. It returns the folder of the program,
+// which is linked again only when something has changed.
 func build(t testing.TB, digest string) string {
 	t.Helper()
-	args := []string{"build", "-buildvcs=false"}
-	if digest != "" {
-		text, err := os.ReadFile("../.goreleaser.yml")
-		if err != nil {
-			t.Fatal(err)
-		}
-		var release struct {
-			Builds []struct {
-				Ldflags []string `json:"ldflags"`
-			} `json:"builds"`
-		}
-		if err := yaml.Unmarshal(text, &release); err != nil {
-			t.Fatal(err)
-		}
-		flags, err := template.New("").Option("missingkey=error").Parse(strings.Join(release.Builds[0].Ldflags, " "))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var out strings.Builder
-		if err := flags.Execute(&out, map[string]any{"Version": "1.2.3", "Env": map[string]string{"IMAGE_DIGEST": digest}}); err != nil {
-			t.Fatal(err)
-		}
-		args = append(args, "-ldflags", out.String())
+	if digest == "" {
+		program, err := toolchain.Self(t.Context(), os.Stderr, toolchain.Provider)
+		must(t, err)
+		return filepath.Dir(program)
 	}
-	dir := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), "go", append(args, "-o", filepath.Join(dir, "terraform-provider-karpenter"), "..")...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	text, err := os.ReadFile("../.goreleaser.yml")
+	must(t, err)
+	var release struct {
+		Builds []struct {
+			Ldflags []string `json:"ldflags"`
+		} `json:"builds"`
 	}
-	return dir
+	must(t, yaml.Unmarshal(text, &release))
+	flags, err := template.New("").Option("missingkey=error").Parse(strings.Join(release.Builds[0].Ldflags, " "))
+	must(t, err)
+	var out strings.Builder
+	must(t, flags.Execute(&out, map[string]any{"Version": "1.2.3", "Env": map[string]string{"IMAGE_DIGEST": digest}}))
+	program, err := toolchain.Linked(t.Context(), os.Stderr, toolchain.Provider, out.String())
+	must(t, err)
+	return filepath.Dir(program)
 }
 
 // workspace makes a folder with the configuration, which runs the provider of its folder.

@@ -97,7 +97,7 @@ func setAWS(meddle func(context.Context, *cloud) map[string]func() error) func(t
 	}
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

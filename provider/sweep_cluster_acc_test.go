@@ -39,6 +39,9 @@ type swept struct {
 	*theLab
 	somebody
 	transport http.RoundTripper
+
+	seen     map[string]wire.Thing // what the last look has found
+	revision string                // of the cluster then; empty: something changed meanwhile
 }
 
 // TestSweep_Cluster lets somebody else have installed the definitions and the namespace.
@@ -357,12 +360,18 @@ func refuseInCluster(w http.ResponseWriter, _ *http.Request, name string, f faul
 	_ = json.NewEncoder(w).Encode(status)
 }
 
-// things are the objects of the kinds that the provider makes, but the definitions.
+// things are the objects of the kinds that the provider makes, but the definitions. Every
+// write of anybody gives the cluster another revision, and each list says which it has:
+// what one list says is as it was is not listed again.
 func (c *swept) things(t *testing.T) map[string]wire.Thing {
 	t.Helper()
 	out := map[string]wire.Thing{}
+	before := c.thingsOf(t, namespaces, "", out)
+	if before == c.revision {
+		return maps.Clone(c.seen)
+	}
 	for _, gvr := range []schema.GroupVersionResource{
-		namespaces, clusterRoles, nodePools, nodeClasses,
+		clusterRoles, nodePools, nodeClasses,
 		{Group: "karpenter.sh", Version: "v1", Resource: "nodeclaims"},
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"},
 	} {
@@ -374,9 +383,13 @@ func (c *swept) things(t *testing.T) map[string]wire.Thing {
 		{Version: "v1", Resource: "secrets"},
 		{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"},
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"},
-		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"},
 	} {
 		c.thingsOf(t, gvr, "karpenter", out)
+	}
+	after := c.thingsOf(t, schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}, "karpenter", out)
+	c.seen, c.revision = maps.Clone(out), ""
+	if after == before {
+		c.revision = after
 	}
 	return out
 }
@@ -389,13 +402,13 @@ var renamedFrom = regexp.MustCompile(`"labels": \{\s*"karpenterd.sh/renamed-from
 var ofAccount = regexp.MustCompile(`"` + install.ChecksumAnnotation + `": "[0-9a-f]+"`)
 
 // thingsOf adds the objects of a kind. The identity has the version, so that every write
-// counts. The content has who owns which field.
-func (c *swept) thingsOf(t *testing.T, gvr schema.GroupVersionResource, namespace string, into map[string]wire.Thing) {
+// counts. The content has who owns which field. The result is the revision of the cluster.
+func (c *swept) thingsOf(t *testing.T, gvr schema.GroupVersionResource, namespace string, into map[string]wire.Thing) (revision string) {
 	t.Helper()
 	// The API server's own roles are many.
 	found, err := c.client.Resource(gvr).Namespace(namespace).List(context.Background(), metav1.ListOptions{LabelSelector: "kubernetes.io/bootstrapping!=rbac-defaults"})
 	if notFound(err) {
-		return // the definition is not installed
+		return "" // the definition is not installed
 	}
 	must(t, err)
 	for _, obj := range found.Items {
@@ -424,6 +437,7 @@ func (c *swept) thingsOf(t *testing.T, gvr schema.GroupVersionResource, namespac
 		content := renamedFrom.ReplaceAllString(ofAccount.ReplaceAllString(uids.ReplaceAllString(string(text), "UID"), ""), "")
 		into[strings.Join([]string{gvr.Group, gvr.Version, gvr.Resource, namespace, name}, "/")] = wire.Thing{Identity: version, Content: content}
 	}
+	return found.GetResourceVersion()
 }
 
 // parsed is the inverse of the keys that thingsOf makes.

@@ -139,9 +139,19 @@ func (l *Lab) cloudEnv() []string {
 }
 
 // podEnv is what the containers of the bootstrap nodes get beside their own: where
-// AWS answers, and how fast time goes there.
+// AWS answers, how fast time goes there, and how much garbage may pile up.
 func (l *Lab) podEnv() []string {
-	return append(l.cloudEnv(), install.EnvTimeFactor+"="+strconv.FormatFloat(l.options.TimeFactor, 'g', -1, 64))
+	return append(append(l.cloudEnv(), install.EnvTimeFactor+"="+strconv.FormatFloat(l.options.TimeFactor, 'g', -1, 64)), garbage(os.Getenv)...)
+}
+
+// garbage is GOGC, if whoever starts the laboratory has set it: what holds for the laboratory
+// holds for the programs in it. The daemon's own setting spares memory and takes a quarter of
+// its processor time, which tests lack.
+func garbage(env func(string) string) []string {
+	if percent := env("GOGC"); percent != "" {
+		return []string{"GOGC=" + percent}
+	}
+	return nil
 }
 
 // findBinaries fills in the programs that the options do not name.

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -22,5 +23,17 @@ func TestOptions_InstancesTakeTheirTimeUnlessToldOtherwise(t *testing.T) {
 	o = Options{StartTime: AtOnce, StopTime: AtOnce}.withDefaults()
 	if o.StartTime > 0 || o.StopTime > 0 {
 		t.Errorf("instances run after %s and are gone after %s, want at once", o.StartTime, o.StopTime)
+	}
+}
+
+// Tests set GOGC; what is measured sets none, and has the daemon as it is deployed.
+func TestGarbage_PodsCollectAsTheLaboratoryDoesOnlyIfItIsTold(t *testing.T) {
+	for _, c := range []struct {
+		set  string
+		want []string
+	}{{"300", []string{"GOGC=300"}}, {"off", []string{"GOGC=off"}}, {"", nil}} {
+		if got := garbage(func(key string) string { return map[string]string{"GOGC": c.set}[key] }); !slices.Equal(got, c.want) {
+			t.Errorf("GOGC=%q: pods get %q, want %q", c.set, got, c.want)
+		}
 	}
 }

@@ -130,8 +130,8 @@ func startBare(t *testing.T, bootstrap ...string) bare {
 }
 
 // pollEvery is how often tests look. Many of them look side by side, often at all pods or nodes:
-// four times as often the API server would be busy with that alone.
-const pollEvery = 200 * time.Millisecond
+// twice as often, each fifth request to the API server is of that kind.
+const pollEvery = 400 * time.Millisecond
 
 // eventually polls until check has no complaint, or fails with the last one when patience ends.
 func eventually(t *testing.T, check func() error) {

@@ -109,7 +109,7 @@ func ownPaths(root string, pkgs []string) (map[string]string, error) {
 // compiled what the other needed: all flags here are the linker's. Flags of the
 // compiler would spare a fifth of the first build, and the first `make test`
 // would compile all of it again.
-func buildOwn(ctx context.Context, p *progress, jobs int, root string, paths map[string]string) error {
+func buildOwn(ctx context.Context, p *progress, jobs int, root, linkerFlags string, paths map[string]string) error {
 	pkgs := slices.Sorted(maps.Keys(paths))
 	dir := filepath.Dir(paths[pkgs[0]])
 	// The go tool links again only where what it built before is out of date, so
@@ -129,7 +129,7 @@ func buildOwn(ctx context.Context, p *progress, jobs int, root string, paths map
 		return err
 	}
 	defer unlock()
-	b := goBuild{dir: root, title: "building " + strings.Join(names, ", "), flags: []string{"-ldflags", noDebugData}, out: built, pkgs: pkgs, jobs: jobs}
+	b := goBuild{dir: root, title: "building " + strings.Join(names, ", "), flags: []string{"-ldflags", linkerFlags}, out: built, pkgs: pkgs, jobs: jobs}
 	if err := b.run(ctx, p); err != nil {
 		return err
 	}

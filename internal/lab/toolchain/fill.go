@@ -71,7 +71,7 @@ func (s *survey) jobs() []job {
 	var jobs []job
 	if len(s.ready.Programs) > 0 {
 		jobs = append(jobs, job{takes: 500, build: func(ctx context.Context, p *progress, jobs int) error {
-			return buildOwn(ctx, p, jobs, s.root, s.ready.Programs)
+			return buildOwn(ctx, p, jobs, s.root, noDebugData, s.ready.Programs)
 		}})
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.modules)) {

@@ -2,8 +2,11 @@ package toolchain
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -184,6 +187,27 @@ func Ensure(ctx context.Context, w io.Writer, tools ...Tool) (map[Tool]Found, er
 func Self(ctx context.Context, w io.Writer, pkg string) (string, error) {
 	ready, err := Prepare(ctx, w, Need{Programs: []string{pkg}})
 	return ready.Programs[pkg], err
+}
+
+// Linked builds one of our own programs as Self does, with these flags of the linker instead.
+// What is linked in different ways is kept apart: nothing is linked again as long as nothing
+// has changed.
+func Linked(ctx context.Context, w io.Writer, pkg, flags string) (string, error) {
+	root, err := Root()
+	if err != nil {
+		return "", err
+	}
+	paths, err := ownPaths(root, []string{pkg})
+	if err != nil {
+		return "", err
+	}
+	way := sha256.Sum256([]byte(flags))
+	dir, name := filepath.Split(paths[pkg])
+	paths[pkg] = filepath.Join(dir, "linked-"+hex.EncodeToString(way[:8]), name)
+	p := startProgress(w)
+	err = buildOwn(ctx, p, 1, root, flags, paths)
+	p.end(err)
+	return paths[pkg], err
 }
 
 func known() string {

@@ -3,11 +3,14 @@ package toolchain
 import (
 	"bytes"
 	"context"
+	"debug/buildinfo"
 	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -370,5 +373,31 @@ func TestPrepare_BuildsOurProgramsIntoTheUsersCacheInOneBuild(t *testing.T) {
 	}
 	if after, err := os.Stat(ready.Programs[tools]); err != nil || !os.SameFile(before, after) {
 		t.Errorf("nothing had changed, and the program was linked again: %v", err)
+	}
+}
+
+func TestLinked_KeepsWhatIsLinkedInAnotherWayApart(t *testing.T) {
+	cache := ownCache(t)
+	const tools = "./internal/lab/toolchain/cmd/tools"
+	kept := map[string]os.FileInfo{}
+	for range 2 {
+		for _, flags := range []string{"-s -w -X main.one=1", "-s -w -X main.two=2"} {
+			path, err := Linked(t.Context(), io.Discard, tools, flags)
+			if err != nil || !strings.HasPrefix(path, cache) || filepath.Base(path) != "tools" {
+				t.Fatalf("%s (%v), want a file of the program's name under the user's cache", path, err)
+			}
+			built, err := buildinfo.ReadFile(path)
+			if err != nil || !slices.Contains(built.Settings, debug.BuildSetting{Key: "-ldflags", Value: flags}) {
+				t.Errorf("%s: %v (%v), want it linked with %s", path, built, err, flags)
+			}
+			now, err := os.Stat(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if before, again := kept[flags]; again && !os.SameFile(before, now) {
+				t.Errorf("nothing had changed, and the program was linked again: %s", path)
+			}
+			kept[flags] = now
+		}
 	}
 }

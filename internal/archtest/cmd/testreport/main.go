@@ -29,6 +29,10 @@ import (
 	"time"
 )
 
+// programs is where the programs stay whose tests are dealt to several processes: the go tool
+// links them again only when something has changed. It is below the folder of the run.
+const programs = "bin/tests"
+
 // allowedSkips maps the full name of a test, as package.Test, to the reason why
 // it may be skipped. It is empty, and should stay so.
 func allowedSkips() map[string]string { return map[string]string{} }
@@ -49,11 +53,6 @@ func main() {
 func run(ctx context.Context, args []string) (ok bool, err error) {
 	r := newReport(os.Stdout, allowedSkips())
 	quiet := r.showSignsOfLife(15 * time.Second)
-	programs, err := os.MkdirTemp("", "testreport-")
-	if err != nil {
-		return false, fmt.Errorf("programs build: %w", err)
-	}
-	defer os.RemoveAll(programs)
 	var all sync.WaitGroup
 	lanes, err := deal(ctx, programs, apart(args, "--"))
 	if err != nil {
@@ -123,7 +122,7 @@ func commandOf(args []string) command {
 }
 
 // deal makes a lane of each run, and of one that begins with -parts=N that many, each with
-// its part of the tests. Their programs are built in the folder.
+// its part of the tests. Their programs are built in the folder, and stay there.
 func deal(ctx context.Context, programs string, runs [][]string) ([][]command, error) {
 	var lanes [][]command
 	for i, args := range runs {
@@ -140,7 +139,11 @@ func deal(ctx context.Context, programs string, runs [][]string) ([][]command, e
 		if err != nil || parts < 1 {
 			return nil, fmt.Errorf("-parts=%s: want a number of at least 1", number)
 		}
-		whole, err := build(ctx, filepath.Join(programs, strconv.Itoa(i)), args[1:])
+		path, err := filepath.Abs(filepath.Join(programs, strconv.Itoa(i)))
+		if err != nil {
+			return nil, fmt.Errorf("tests build: %w", err)
+		}
+		whole, err := build(ctx, path, args[1:])
 		if err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -191,6 +192,25 @@ func TestDeal_EachTestIsInOnePart(t *testing.T) {
 		if lanes, err := deal(t.Context(), t.TempDir(), [][]string{bad}); err == nil {
 			t.Errorf("%q: %q", bad, lanes)
 		}
+	}
+}
+
+// What has not changed is not linked again: that takes longer than many a test.
+func TestDeal_AProgramIsLinkedAgainOnlyIfItHasChanged(t *testing.T) {
+	programs := t.TempDir()
+	var before os.FileInfo
+	for range 2 {
+		if _, err := deal(t.Context(), programs, [][]string{{"-parts=1", "-json", "."}}); err != nil {
+			t.Fatal(err)
+		}
+		now, err := os.Stat(filepath.Join(programs, "0"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if before != nil && !os.SameFile(before, now) {
+			t.Errorf("nothing had changed, and the program was linked again")
+		}
+		before = now
 	}
 }
 
