@@ -17,25 +17,29 @@ import (
 // churnFrom on: no constant was chosen by them.
 const churnFrom, churnSeeds = 2_001, 5
 
-// churn are the rows about demand that comes and goes, by name.
-func churn() map[string]func(tb testing.TB, seed uint64) sim.Config {
-	return map[string]func(tb testing.TB, seed uint64) sim.Config{
-		"wave-2m":  func(tb testing.TB, seed uint64) sim.Config { return waves(tb, seed, 2*time.Minute, time.Hour) },
-		"wave-10m": func(tb testing.TB, seed uint64) sim.Config { return waves(tb, seed, 10*time.Minute, time.Hour) },
-		"wave-1h":  func(tb testing.TB, seed uint64) sim.Config { return waves(tb, seed, time.Hour, 4*time.Hour) },
-		"cron":     func(tb testing.TB, seed uint64) sim.Config { return cron(tb, seed, time.Hour) },
+// churn is the run of a row about demand that comes and goes.
+func churn(tb testing.TB, name string, seed uint64) sim.Config {
+	tb.Helper()
+	switch name {
+	case "wave-2m":
+		return waves(tb, seed, 2*time.Minute, time.Hour)
+	case "wave-10m":
+		return waves(tb, seed, 10*time.Minute, time.Hour)
+	case "wave-1h":
+		return waves(tb, seed, time.Hour, 4*time.Hour)
 	}
+	return cron(tb, seed, time.Hour)
 }
 
 // benchmarkChurn plays demand that comes and goes: what it costs over the bound of all the
 // time, and how many pods are evicted and nodes launched for that in an hour.
-func benchmarkChurn(b *testing.B, row func(tb testing.TB, seed uint64) sim.Config) {
+func benchmarkChurn(b *testing.B, name string) {
 	b.Helper()
 	var all []aDay
 	for b.Loop() {
 		all = all[:0]
 		for seed := range uint64(churnSeeds) {
-			all = append(all, playOver(b, row(b, churnFrom+seed), 10*time.Second))
+			all = append(all, playOver(b, churn(b, name, churnFrom+seed), 10*time.Second))
 		}
 	}
 	reportChurn(b, all)

@@ -35,7 +35,7 @@ func BenchmarkDisruption(b *testing.B) {
 	b.Run("one-gone", func(b *testing.B) { benchmarkOneGone(b, false) })
 	b.Run("one-gone-search", func(b *testing.B) { benchmarkOneGone(b, true) })
 	for _, name := range []string{"wave-2m", "wave-10m", "wave-1h", "cron"} {
-		b.Run(name, func(b *testing.B) { benchmarkChurn(b, churn()[name]) })
+		b.Run(name, func(b *testing.B) { benchmarkChurn(b, name) })
 	}
 	b.Run("services-third", benchmarkServicesThird)
 	b.Run("day", func(b *testing.B) {

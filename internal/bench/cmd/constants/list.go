@@ -65,7 +65,6 @@ func constants() []constant {
 	in("price/worth.go", "perMilliCPU")
 	in("launch/launcher.go", "rounds")
 	in("launch/spare.go", "spareFactor")
-	in("launch/unsuited.go", "mixedFrom")
 	in("offer/scarce.go", "ample")
 	in("assign/rearrange.go", "worthMoving", "300", "800")
 	in("certify/certify.go", "nearly")
