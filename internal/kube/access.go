@@ -29,5 +29,9 @@ func may(ctx context.Context, core kubernetes.Interface, verb, subresource strin
 	if err != nil {
 		return false, fmt.Errorf("right to %s pods/%s review: %w", verb, subresource, err)
 	}
-	return review.Status.Allowed, nil
+	s := review.Status
+	if !s.Allowed && !s.Denied && s.EvaluationError != "" { // that is no answer
+		return false, fmt.Errorf("right to %s pods/%s review: the API server could not tell: %s", verb, subresource, s.EvaluationError)
+	}
+	return s.Allowed, nil
 }

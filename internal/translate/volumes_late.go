@@ -67,8 +67,7 @@ func (c *lateClaims) volumes(l Lookups) ([]label.Requirements, string, error) {
 	places, one := c.match(l)
 	if !makes {
 		if one == nil {
-			id := claimID(c.namespace, c.claims[0].Name)
-			return nil, "", fmt.Errorf("%s is unbound, and storage class %s makes no volumes: create one that matches the claim", id, c.class.Name)
+			return nil, "", c.lacking(l)
 		}
 		return places, driverOf(one), nil
 	}
@@ -82,6 +81,22 @@ func (c *lateClaims) volumes(l Lookups) ([]label.Requirements, string, error) {
 	return append(made, places...), driver, nil
 }
 
+// lacking says what no free volume is there for: the first claim that none matches or, where
+// each claim has one, all of them in one place.
+func (c *lateClaims) lacking(l Lookups) error {
+	var free []*corev1.PersistentVolume
+	if l.FreeVolumes != nil {
+		free = l.FreeVolumes(c.class.Name)
+	}
+	for _, claim := range c.claims {
+		if !slices.ContainsFunc(free, func(v *corev1.PersistentVolume) bool { return matches(v, claim) }) {
+			return fmt.Errorf("%s is unbound, and storage class %s makes no volumes: create one that matches the claim", claimID(c.namespace, claim.Name), c.class.Name)
+		}
+	}
+	return fmt.Errorf("%s is unbound, as are other claims of the pod, and in no place has storage class %s free volumes for all of them: create what is missing in one zone or on one host",
+		claimID(c.namespace, c.claims[0].Name), c.class.Name)
+}
+
 // site is a place with the volumes that can be used there.
 type site struct {
 	at      label.Requirements
@@ -90,7 +105,8 @@ type site struct {
 
 // match returns the places where free volumes match all the claims, and one of the volumes;
 // nil if there is none. No places mean any node. A node that is at several places at once
-// counts with the volumes of each alone.
+// counts with the volumes of each alone: claims that need volumes of two places, one of which
+// contains the other, are refused.
 func (c *lateClaims) match(l Lookups) ([]label.Requirements, *corev1.PersistentVolume) {
 	if l.FreeVolumes == nil {
 		return nil, nil

@@ -103,6 +103,7 @@ func TestVolumes_AClaimOfAClassThatMakesNoneNeedsANodeWhereAFreeVolumeMatches(t 
 			c.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}
 		})}, "[[topology.kubernetes.io/zone In [b]]]"},
 		"two claims, where both are":                               {[]*corev1.PersistentVolume{free("pv", 10, inA), free("pw", 10, inB), free("px", 10, inB)}, []*corev1.PersistentVolumeClaim{asks("data", 10), asks("log", 5)}, "[[topology.kubernetes.io/zone In [b]]]"},
+		"two claims, one of which is too large":                    {[]*corev1.PersistentVolume{free("pv", 5, inA)}, []*corev1.PersistentVolumeClaim{asks("data", 10), asks("log", 5)}, none},
 		"two claims, for one volume":                               {[]*corev1.PersistentVolume{free("pv", 10, inA)}, []*corev1.PersistentVolumeClaim{asks("data", 10), asks("log", 5)}, none},
 		"two claims, the small one does not take the large volume": {[]*corev1.PersistentVolume{free("pv", 10, inA), free("pw", 5, inA)}, []*corev1.PersistentVolumeClaim{asks("data", 10), asks("log", 5)}, "[[topology.kubernetes.io/zone In [a]]]"},
 	} {
@@ -116,7 +117,11 @@ func TestVolumes_AClaimOfAClassThatMakesNoneNeedsANodeWhereAFreeVolumeMatches(t 
 		}
 		got := word(t, having(tc.volumes, tc.claims...), withClaims(names...)).Shape
 		if tc.want == none {
-			if want := "storage class manual makes no volumes: create one that matches the claim"; len(got.Unsupported) != 1 || !strings.Contains(got.Unsupported[0], want) {
+			want := "default/data is unbound, and storage class manual makes no volumes: create one that matches the claim"
+			if name == "two claims, for one volume" {
+				want = "default/log is unbound, as are other claims of the pod, and in no place has storage class manual free volumes for all of them"
+			}
+			if len(got.Unsupported) != 1 || !strings.Contains(got.Unsupported[0], want) {
 				t.Errorf("%s: %v, %q, want it refused", name, got.Volumes, got.Unsupported)
 			}
 			continue

@@ -216,16 +216,11 @@ func preflight(ctx context.Context, clients *kube.Clients, namespace string, sel
 	return minor, nil
 }
 
-// nominates checks that the daemon may nominate pods. Where a cluster lets nobody ask for
-// their own rights, the first nomination shows it.
+// nominates checks that the daemon may nominate pods. Only a clear no keeps it from starting:
+// where nobody answers, as where a cluster lets nobody ask for their own rights, the leader goes
+// on asking.
 func nominates(ctx context.Context, core kubernetes.Interface) error {
-	may, err := kube.MayNominate(ctx, core)
-	switch {
-	case apierrors.IsForbidden(err):
-		return nil
-	case err != nil:
-		return err
-	case !may:
+	if may, err := kube.MayNominate(ctx, core); err == nil && !may {
 		return kube.ErrMayNotNominate
 	}
 	return nil

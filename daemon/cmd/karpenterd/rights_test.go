@@ -49,13 +49,25 @@ func TestPreflight_RefusesToRunWithoutTheRightToNominateAndSaysTheRemedy(t *test
 		t.Errorf("without: %v, want the verb, the resource and the remedy", err)
 	}
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "selfsubjectaccessreviews"}, "", nil)
-	if err := nominates(t.Context(), granting(func(authorizationv1.ResourceAttributes) (bool, error) { return false, forbidden })); err != nil {
-		t.Errorf("where nobody may ask: %v", err)
+	for _, silent := range []error{forbidden, errors.New("down")} {
+		if err := nominates(t.Context(), granting(func(authorizationv1.ResourceAttributes) (bool, error) { return false, silent })); err != nil {
+			t.Errorf("without an answer: %v", err)
+		}
 	}
-	down := errors.New("down")
-	if err := nominates(t.Context(), granting(func(authorizationv1.ResourceAttributes) (bool, error) { return true, down })); !errors.Is(err, down) {
-		t.Errorf("without an answer: %v", err)
+	if err := nominates(t.Context(), doubting()); err != nil {
+		t.Errorf("where the API server could not tell: %v", err)
 	}
+}
+
+// doubting is a cluster whose authorizer fails: the API server says so beside a no.
+func doubting() *fake.Clientset {
+	core := fake.NewClientset()
+	core.PrependReactor("create", "selfsubjectaccessreviews", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		review, _ := a.(clienttesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview)
+		review.Status.EvaluationError = "the webhook does not answer"
+		return true, review, nil
+	})
+	return core
 }
 
 func TestMayNominate_TheDaemonEndsWhenItLosesTheRight(t *testing.T) {
@@ -69,11 +81,15 @@ func TestMayNominate_TheDaemonEndsWhenItLosesTheRight(t *testing.T) {
 				return true, nil
 			case passed < 2*time.Minute:
 				return false, down // that is no answer
+			case passed < 2*time.Minute+rightsEvery:
+				return false, nil // the ClusterRole is made again
+			case passed < 3*time.Minute:
+				return true, nil
 			}
 			return false, nil
 		})
 		err := mayNominate(t.Context(), core, rightsEvery, hclog.New(&hclog.LoggerOptions{Output: &log}))
-		if took := time.Since(began); !errors.Is(err, kube.ErrMayNotNominate) || took != 2*time.Minute {
+		if took := time.Since(began); !errors.Is(err, kube.ErrMayNotNominate) || took != 3*time.Minute+rightsEvery {
 			t.Errorf("%v after %s", err, took)
 		}
 		if got := strings.Count(log.String(), "check of the right to nominate pods failed; retrying"); got != 2 {
@@ -88,6 +104,18 @@ func TestMayNominate_EndsWithTheDaemon(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		if err := mayNominate(ctx, granting(func(authorizationv1.ResourceAttributes) (bool, error) { return true, nil }), rightsEvery, hclog.NewNullLogger()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// An API server that cannot tell, as one whose authorizer has trouble, has not said no.
+func TestMayNominate_GoesOnWhereTheAPIServerCannotTell(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if err := mayNominate(ctx, doubting(), rightsEvery, hclog.NewNullLogger()); err != nil {
 			t.Error(err)
 		}
 	})

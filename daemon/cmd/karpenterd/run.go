@@ -360,17 +360,23 @@ func (d *daemon) rights(ctx context.Context, l *loop.Loop) func(context.Context,
 	return tell
 }
 
-// mayNominate returns kube.ErrMayNotNominate as soon as the daemon may not nominate pods: the
-// next one does not start before it may. It asks at the interval until the context ends.
+// mayNominate returns kube.ErrMayNotNominate once the daemon may not nominate pods: the next
+// one does not start before it may. It asks at the interval until the context ends, and believes
+// the second no in a row: a ClusterRole may be deleted and made again in between.
 func mayNominate(ctx context.Context, core kubernetes.Interface, interval time.Duration, logger hclog.Logger) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	refused := false
 	err := every(ctx, interval, logger, "check of the right to nominate pods", func(ctx context.Context, _ time.Time) error {
 		may, err := kube.MayNominate(ctx, core)
-		if err == nil && !may {
+		if err != nil {
+			return err
+		}
+		if !may && refused {
 			stop(kube.ErrMayNotNominate)
 		}
-		return err
+		refused = !may
+		return nil
 	})
 	if errors.Is(context.Cause(ctx), kube.ErrMayNotNominate) {
 		return kube.ErrMayNotNominate

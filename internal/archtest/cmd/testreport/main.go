@@ -54,7 +54,15 @@ func run(ctx context.Context, args []string) (ok bool, err error) {
 	r := newReport(os.Stdout, allowedSkips())
 	quiet := r.showSignsOfLife(15 * time.Second)
 	var all sync.WaitGroup
-	lanes, err := deal(ctx, programs, apart(args, "--"))
+	runs, folder, done := apart(args, "--"), "", func() {}
+	if slices.ContainsFunc(runs, func(args []string) bool { return strings.HasPrefix(args[0], "-parts=") }) {
+		if folder, done, err = folderOf(programs); err != nil {
+			quiet()
+			return false, err
+		}
+	}
+	defer func() { done() }()
+	lanes, err := deal(ctx, folder, runs)
 	if err != nil {
 		quiet()
 		return false, err
@@ -119,6 +127,26 @@ func commandOf(args []string) command {
 	}
 	c.args = append([]string{"go", "test"}, args...)
 	return c
+}
+
+// folderOf returns the folder for the programs of this run, which nobody else uses until done:
+// the one that is named or, while another run has that, one of its own.
+func folderOf(programs string) (folder string, done func(), err error) {
+	if err := os.MkdirAll(programs, 0o750); err != nil {
+		return "", nil, fmt.Errorf("tests build: %w", err)
+	}
+	lock, err := os.Create(filepath.Join(programs, "lock")) //nolint:gosec // G304: below the folder of the run
+	if err != nil {
+		return "", nil, fmt.Errorf("tests build: %w", err)
+	}
+	if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil { //nolint:gosec // G115: a file descriptor
+		return programs, func() { _ = lock.Close() }, nil
+	}
+	_ = lock.Close()
+	if folder, err = os.MkdirTemp("", "tests"); err != nil {
+		return "", nil, fmt.Errorf("tests build: %w", err)
+	}
+	return folder, func() { _ = os.RemoveAll(folder) }, nil
 }
 
 // deal makes a lane of each run, and of one that begins with -parts=N that many, each with

@@ -259,3 +259,27 @@ func TestRun_FailsWithAnyOfItsParts(t *testing.T) {
 		}
 	}
 }
+
+// Two runs in one checkout do not write over each other's programs.
+func TestFolder_ASecondRunHasOneOfItsOwn(t *testing.T) {
+	t.Parallel()
+	programs := filepath.Join(t.TempDir(), "tests")
+	first, done, err := folderOf(programs)
+	if err != nil || first != programs {
+		t.Fatalf("the first run: %s, %v", first, err)
+	}
+	second, over, err := folderOf(programs)
+	if err != nil || second == programs {
+		t.Errorf("beside the first run: %s, %v", second, err)
+	}
+	over()
+	if _, err := os.Stat(second); !os.IsNotExist(err) {
+		t.Errorf("the folder of the second run is left: %v", err)
+	}
+	done()
+	if third, over, err := folderOf(programs); err != nil || third != programs {
+		t.Errorf("after both: %s, %v", third, err)
+	} else {
+		over()
+	}
+}
