@@ -88,7 +88,7 @@ func TestMayNominate_TheDaemonEndsWhenItLosesTheRight(t *testing.T) {
 			}
 			return false, nil
 		})
-		err := mayNominate(t.Context(), core, rightsEvery, hclog.New(&hclog.LoggerOptions{Output: &log}))
+		err := mayNominate(t.Context(), core, hclog.New(&hclog.LoggerOptions{Output: &log}))
 		if took := time.Since(began); !errors.Is(err, kube.ErrMayNotNominate) || took != 3*time.Minute+rightsEvery {
 			t.Errorf("%v after %s", err, took)
 		}
@@ -103,7 +103,7 @@ func TestMayNominate_EndsWithTheDaemon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		if err := mayNominate(ctx, granting(func(authorizationv1.ResourceAttributes) (bool, error) { return true, nil }), rightsEvery, hclog.NewNullLogger()); err != nil {
+		if err := mayNominate(ctx, granting(func(authorizationv1.ResourceAttributes) (bool, error) { return true, nil }), hclog.NewNullLogger()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -115,7 +115,7 @@ func TestMayNominate_GoesOnWhereTheAPIServerCannotTell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		if err := mayNominate(ctx, doubting(), rightsEvery, hclog.NewNullLogger()); err != nil {
+		if err := mayNominate(ctx, doubting(), hclog.NewNullLogger()); err != nil {
 			t.Error(err)
 		}
 	})

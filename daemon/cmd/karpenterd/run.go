@@ -270,7 +270,7 @@ func (d *daemon) work(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return decisions.Run(ctx) })
 	group.Go(func() error { return claims.Run(ctx) })
-	group.Go(func() error { return mayNominate(ctx, d.kube.Core, rightsEvery, d.logger) })
+	group.Go(func() error { return mayNominate(ctx, d.kube.Core, d.logger) })
 	group.Go(func() error { return collector.Run(ctx, collectEvery) })
 	group.Go(func() error { classes.Run(ctx); return nil })
 	group.Go(func() error { podEvents.Run(ctx); return nil })
@@ -361,13 +361,13 @@ func (d *daemon) rights(ctx context.Context, l *loop.Loop) func(context.Context,
 }
 
 // mayNominate returns kube.ErrMayNotNominate once the daemon may not nominate pods: the next
-// one does not start before it may. It asks at the interval until the context ends, and believes
+// one does not start before it may. It asks every rightsEvery until the context ends, and believes
 // the second no in a row: a ClusterRole may be deleted and made again in between.
-func mayNominate(ctx context.Context, core kubernetes.Interface, interval time.Duration, logger hclog.Logger) error {
+func mayNominate(ctx context.Context, core kubernetes.Interface, logger hclog.Logger) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	refused := false
-	err := every(ctx, interval, logger, "check of the right to nominate pods", func(ctx context.Context, _ time.Time) error {
+	err := every(ctx, rightsEvery, logger, "check of the right to nominate pods", func(ctx context.Context, _ time.Time) error {
 		may, err := kube.MayNominate(ctx, core)
 		if err != nil {
 			return err

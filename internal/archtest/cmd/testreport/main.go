@@ -135,11 +135,11 @@ func folderOf(programs string) (folder string, done func(), err error) {
 	if err := os.MkdirAll(programs, 0o750); err != nil {
 		return "", nil, fmt.Errorf("tests build: %w", err)
 	}
-	lock, err := os.Create(filepath.Join(programs, "lock")) //nolint:gosec // G304: below the folder of the run
+	lock, err := os.Create(filepath.Join(programs, "lock"))
 	if err != nil {
 		return "", nil, fmt.Errorf("tests build: %w", err)
 	}
-	if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil { //nolint:gosec // G115: a file descriptor
+	if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
 		return programs, func() { _ = lock.Close() }, nil
 	}
 	_ = lock.Close()
