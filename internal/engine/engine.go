@@ -30,11 +30,8 @@ type Hindrances = view.Hindrances
 // Landing is a way for evicted pods to come to their places.
 type Landing = view.Landing
 
-// The ways that a user may ask for; the zero value leaves it to the daemon.
-const (
-	LandBound     = view.LandBound
-	LandPreferred = view.LandPreferred
-)
+// LandPreferred leaves the places of evicted pods to the scheduler.
+const LandPreferred = view.LandPreferred
 
 // Trace counts the work of a Step, for benchmarks and for the record.
 type Trace = journal.Trace

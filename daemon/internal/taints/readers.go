@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 )
 
 // RemembersFor is how long after the last pod of a Job is gone its controller counts as
@@ -124,9 +126,6 @@ func readerOf(p *corev1.Pod) string {
 
 // runs says whether the image is one of the controller.
 func (c controller) runs(image string) bool {
-	path, _, _ := strings.Cut(image, "@")
-	if slash := strings.LastIndexByte(path, '/'); strings.LastIndexByte(path, ':') > slash {
-		path = path[:strings.LastIndexByte(path, ':')]
-	}
-	return slices.ContainsFunc(c.images, func(x string) bool { return path == x || strings.HasSuffix(path, "/"+x) })
+	repository := "/" + install.ParseImage(image).Repository
+	return slices.ContainsFunc(c.images, func(x string) bool { return strings.HasSuffix(repository, "/"+x) })
 }

@@ -24,15 +24,16 @@ func (m *mover) begin() {
 		x.Going[c.Name] = plan.Underutilized
 	}
 	for _, name := range t.names {
-		if c, _ := m.View.Snapshot.Claim(name); m.gates.keeps(m.gates.saving(&c), toFollow).Reason == "" {
-			if m.gates.keeps(m.gates.saving(&c), toBegin).Reason != "" {
-				held = true
-				continue
-			}
-			if state, up := m.View.Snapshot.State(c.Node); up && !with.add(state) {
-				inTurn = cmp.Or(inTurn, name)
-				continue
-			}
+		c, _ := m.View.Snapshot.Claim(name)
+		node := m.gates.saving(&c)
+		state, up := m.View.Snapshot.State(c.Node)
+		switch {
+		case m.gates.keeps(node, toFollow).Reason != "":
+		case m.gates.keeps(node, toBegin).Reason != "":
+			held = true
+		case up && !with.add(state):
+			inTurn = cmp.Or(inTurn, name)
+		default:
 			choose(&c)
 		}
 	}
@@ -74,7 +75,7 @@ func (m *mover) begin() {
 
 // awaitBudget asks for another Step when the window of a budget opens or closes.
 func (m *mover) awaitBudget() {
-	if at := m.gates.ledger.Changes(); !at.IsZero() {
+	if at := m.gates.ledger().Changes(); !at.IsZero() {
 		m.wait(at, plan.BudgetToOpen)
 	}
 }

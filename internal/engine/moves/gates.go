@@ -85,7 +85,7 @@ type gates struct {
 	memory   *memory.Memory
 	state    *State
 	judge    *disrupt.Judge
-	ledger   *budget.Ledger
+	opened   *budget.Ledger    // see ledger
 	late     map[string]string // see unready
 	refusals map[string]string // by static NodePool: why it can launch nothing; see replacement
 	balances map[string]*balance
@@ -96,7 +96,7 @@ type gates struct {
 // newGates returns the gates for a view. What is begun in the Step is charged to the ledger
 // and promised to the judge.
 func newGates(v view.View, m *memory.Memory, s *State) *gates {
-	g := &gates{list: ordered(), view: v, memory: m, state: s, judge: disrupt.NewJudge(v, m), ledger: budget.Open(v), late: unready(v), refusals: map[string]string{}}
+	g := &gates{list: ordered(), view: v, memory: m, state: s, judge: disrupt.NewJudge(v, m), late: unready(v), refusals: map[string]string{}}
 	for _, c := range v.Claims {
 		// Nodes that others are to replace and that are not announced yet: no more moves
 		// begin than the PodDisruptionBudgets of their pods allow.
@@ -107,9 +107,17 @@ func newGates(v view.View, m *memory.Memory, s *State) *gates {
 	return g
 }
 
+// ledger returns what the budgets allow. Most Steps do not ask.
+func (g *gates) ledger() *budget.Ledger {
+	if g.opened == nil {
+		g.opened = budget.Open(g.view)
+	}
+	return g.opened
+}
+
 // begins notes that the node of the NodeClaim begins to go.
 func (g *gates) begins(c *cluster.Claim) {
-	g.ledger.Charge(c.Pool)
+	g.ledger().Charge(c.Pool)
 	g.judge.Promise(c)
 }
 
@@ -292,7 +300,7 @@ func (x *candidate) budget() plan.Stay {
 	if !x.why.Traits().Budgets { // the user asked for it
 		return plan.Stay{}
 	}
-	full, allowed := x.gates.ledger.Allows(x.claim.Pool, x.why)
+	full, allowed := x.gates.ledger().Allows(x.claim.Pool, x.why)
 	switch {
 	case allowed:
 		return plan.Stay{}
@@ -371,9 +379,12 @@ func (x *candidate) pays() plan.Stay {
 
 // landing is while evicted pods have not found their places.
 func (x *candidate) landing() plan.Stay {
+	if !x.saves() {
+		return plan.Stay{}
+	}
 	later := *x.gates.state
 	_, most, is := later.underWay(x.gates.view, x.gates.lands())
-	if !is || !x.saves() {
+	if !is {
 		return plan.Stay{}
 	}
 	return plan.Stay{Reason: plan.NextToGo, Detail: "evicted pods find their places first", Until: most}

@@ -102,7 +102,7 @@ func (m *mover) askMore(done *consolidate.Search, found target) (q consolidate.Q
 func (m *mover) nodes() (out []consolidate.Node) {
 	most := map[string]int64{}
 	for _, p := range m.View.Snapshot.Supply().Pools {
-		most[p.Name], _ = m.gates.ledger.Most(p.Name, plan.Underutilized)
+		most[p.Name], _ = m.gates.ledger().Most(p.Name, plan.Underutilized)
 	}
 	for state := range m.View.Snapshot.States() {
 		if x, is := nodeOf(m, state); is {

@@ -89,8 +89,8 @@ func list[R ~string](counts map[R]int) string {
 func (s *standings) allowances(p *cluster.Pool) (out []plan.Allowance) {
 	bounded := func(why plan.DeleteReason) bool { t := why.Traits(); return t.Budgets && !t.Asked }
 	for _, why := range pick.Those(plan.Reasons(), bounded) {
-		a := plan.Allowance{Reason: why, Used: s.gates.ledger.Used(p.Name)}
-		a.Most, a.Bounded = s.gates.ledger.Most(p.Name, why)
+		a := plan.Allowance{Reason: why, Used: s.gates.ledger().Used(p.Name)}
+		a.Most, a.Bounded = s.gates.ledger().Most(p.Name, why)
 		out = append(out, a)
 	}
 	return out

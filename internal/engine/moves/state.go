@@ -14,7 +14,7 @@ import (
 )
 
 // State is what is remembered of moves and of the last search of the fleet. Losing it delays
-// moves. A State is a value and is never changed.
+// moves. A State is a value: Next returns another one.
 type State struct {
 	of       cluster.Snapshot
 	at       time.Time
