@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -44,22 +45,37 @@ type gate struct {
 	// counts tells which calls are numbered; nil: all. How often a wait reads depends on time.
 	counts func(name string) bool
 
-	mu    sync.Mutex
-	last  string
-	names []string
-	n     int // the call that fails; 0: none
-	fault fault
-	stop  func() // interrupts or kills the provider
-	hits  int
-	dead  bool // the provider was killed
+	server *httptest.Server
+
+	mu        sync.Mutex
+	ended     *sync.Cond        // a connection has ended
+	connected map[net.Conn]bool // the connections
+	last      string
+	names     []string
+	n         int // the call that fails; 0: none
+	fault     fault
+	stop      func() // interrupts or kills the provider
+	hits      int
+	dead      bool // the provider was killed
 }
 
 // start serves the gate on a port of its own until the test ends, and returns its URL.
 func (g *gate) start(t *testing.T) string {
 	t.Helper()
-	server := httptest.NewServer(g)
-	t.Cleanup(server.Close)
-	return server.URL
+	g.connected, g.ended = map[net.Conn]bool{}, sync.NewCond(&g.mu)
+	g.server = httptest.NewUnstartedServer(g)
+	g.server.Config.ConnState = func(c net.Conn, state http.ConnState) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.connected[c] = true
+		if state == http.StateClosed || state == http.StateHijacked {
+			delete(g.connected, c)
+			g.ended.Broadcast()
+		}
+	}
+	g.server.Start()
+	t.Cleanup(g.server.Close)
+	return g.server.URL
 }
 
 // watch counts from 1 again. Call n fails; with n = 0 none does.
@@ -70,9 +86,19 @@ func (g *gate) watch(n int, f fault, stop func()) {
 }
 
 // open ends the watch. It returns the names of the calls, and whether the fault has hit.
+// Calls of a provider that was killed may still be on their way: they end first, so that
+// none of them reaches the service later, and none is refused in the place of a later one.
 func (g *gate) open() (names []string, hit bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.dead {
+		g.mu.Unlock()
+		g.server.CloseClientConnections()
+		g.mu.Lock()
+		for len(g.connected) > 0 {
+			g.ended.Wait()
+		}
+	}
 	g.n, g.dead = 0, false
 	return g.names, g.hits > 0
 }
@@ -134,5 +160,32 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
 	default:
 		g.refuse(w, received(r.Context()), name, f)
+	}
+}
+
+// The refusal of a killed provider's call once outlived the provider, and hit the same call
+// of the next one.
+func TestGate_NoCallOfAKilledProviderOutlivesIt(t *testing.T) {
+	refusing, refused := make(chan struct{}), false
+	ctx, kill := context.WithCancel(t.Context())
+	g := &gate{
+		service:  http.NotFoundHandler(),
+		identify: func(*http.Request, []byte) (id, name string) { return "1", "call" },
+		refuse: func(http.ResponseWriter, *http.Request, string, fault) {
+			<-refusing
+			refused = true
+		},
+	}
+	at := g.start(t)
+	g.watch(1, killedBefore, kill)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at, http.NoBody)
+	must(t, err)
+	if resp, err := http.DefaultClient.Do(req); err == nil {
+		_ = resp.Body.Close()
+		t.Fatal("the killed provider got an answer")
+	}
+	go close(refusing)
+	if _, hit := g.open(); !hit || !refused {
+		t.Errorf("hit %v, refused %v: the watch ended before the call", hit, refused)
 	}
 }
