@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/moves"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -149,8 +148,8 @@ func Disrupting() []Row {
 	p := Policy()
 	under := func(title string, percent int) string {
 		dollars := func(m quantity.Money) float64 { return float64(m) / quantity.NanoDollars }
-		return fmt.Sprintf("%s; budget %d %%, least saving $%g/h and %g %% of new nodes, payback 1 h at what an average pod is worth in %s, and %s for one that came in the last day, but after a scale-down",
-			title, percent, dollars(p.LeastSaving), float64(p.MoveShare)/10, p.MoveTime, (1+moves.YoungTimes)*p.MoveTime)
+		return fmt.Sprintf("%s; budget %d %%, least saving $%g/h, payback %s at most, at what an average pod is worth in %s and a new node in %s",
+			title, percent, dollars(p.LeastSaving), p.PayBack, p.RestartTime, p.LaunchTime)
 	}
 	scaled := Required{Gap: 2.5, WorstGap: 4, Launches: 20}
 	return []Row{

@@ -15,7 +15,7 @@ import (
 
 // churnSeeds is how many runs of a row about demand that comes and goes are played, from
 // churnFrom on: no constant was chosen by them.
-const churnFrom, churnSeeds = 2_001, 5
+const churnFrom, churnSeeds = 4_001, 5
 
 // churn is the run of a row about demand that comes and goes.
 func churn(tb testing.TB, name string, seed uint64) sim.Config {

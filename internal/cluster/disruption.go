@@ -126,11 +126,3 @@ func (n *Node) Protected(now time.Time) bool { return n.DoNotDisrupt || now.Befo
 
 // Protected says whether the pod must not be disrupted voluntarily now.
 func (p *Pod) Protected(now time.Time) bool { return p.DoNotDisrupt || now.Before(p.ProtectedUntil) }
-
-// serves is 1 for a pod that runs until somebody takes it away, and 0 for one of a Job.
-func (p *Pod) serves() int64 {
-	if p.Owner.Kind == "Job" {
-		return 0
-	}
-	return 1
-}

@@ -20,15 +20,14 @@ type account struct {
 	bound, waiting int
 	moving         int   // of those that are bound
 	evictions      int64 // what they cost
-	serving        int64 // of them, those that do not end by themselves
 	nominated      int
 	awaits         []Pod // nominated for the node by others
 }
 
 func (a *account) say(name string) string {
 	slices.SortFunc(a.pending, func(p, q Pod) int { return cmp.Or(p.Created.Compare(q.Created), cmp.Compare(p.ID(), q.ID())) })
-	return fmt.Sprintf("%s: pending %d %v, nominated %d, bound %d on %v, moving %d for %d, %d serving, leaving %v, anti-affine %v, used %v, daemons %v, busy %v, awaits %v",
-		name, a.waiting, ids(a.pending), a.nominated, a.bound, a.on, a.moving, a.evictions, a.serving, a.leaving, a.antiAffine, a.used, a.daemons, a.busy, ids(a.awaits))
+	return fmt.Sprintf("%s: pending %d %v, nominated %d, bound %d on %v, moving %d for %d, leaving %v, anti-affine %v, used %v, daemons %v, busy %v, awaits %v",
+		name, a.waiting, ids(a.pending), a.nominated, a.bound, a.on, a.moving, a.evictions, a.leaving, a.antiAffine, a.used, a.daemons, a.busy, ids(a.awaits))
 }
 
 // naive computes what the index must say about every group and node. It reads
@@ -101,9 +100,6 @@ func naive(o Objects) []string {
 			if p.Moves() {
 				n.moving++
 				n.evictions += p.EvictionCost()
-				if p.Owner.Kind != "Job" {
-					n.serving++
-				}
 			}
 		}
 	}
@@ -163,9 +159,12 @@ func indexed(s Snapshot) []string {
 		out = append(out, text)
 	}
 	for n := range s.States() {
-		a := account{used: n.Used, daemons: usedByDaemonSets(n), busy: n.Busy(), awaits: slices.Collect(n.Nominated()), evictions: n.EvictionCost(), serving: n.CountServing()}
+		a := account{used: n.Used, daemons: usedByDaemonSets(n), busy: n.Busy(), awaits: slices.Collect(n.Nominated()), evictions: n.EvictionCost()}
 		for _, k := range n.Moving() {
 			a.moving += int(k)
+		}
+		if n.CountMoving() != int64(a.moving) {
+			a.moving = -1
 		}
 		for g, k := range n.Groups() {
 			a.bound += int(k)

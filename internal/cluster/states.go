@@ -20,7 +20,7 @@ type Load struct {
 	there     bool // false where pods or claims name a node that is not known
 	busy      int
 	evictions int64       // what evicting the pods that move costs
-	serving   int64       // pods that move and do not end by themselves
+	moving    int64       // pods that move
 	pods      []*pod      // by id
 	nominated []*pod      // by id; see Pod.NominatedByOthers
 	daemons   []daemonUse // of the bound pods of DaemonSets, by UID of the DaemonSet
@@ -85,9 +85,8 @@ func (n *NodeState) Moving() iter.Seq2[*Group, int64] {
 	}
 }
 
-// CountServing returns how many bound pods move if the node goes and do not end by
-// themselves, as those of Jobs do.
-func (l *Load) CountServing() int64 { return l.serving }
+// CountMoving returns how many bound pods move if the node goes.
+func (l *Load) CountMoving() int64 { return l.moving }
 
 // UsedBy returns the sum of the requests of the DaemonSet's bound pods. The DaemonSet is
 // known by its UID.
@@ -172,7 +171,7 @@ func (u *update) bind(p *pod) {
 	if p.Moves() {
 		l.groups[i].moves++
 		l.evictions += p.EvictionCost()
-		l.serving += p.serves()
+		l.moving++
 	}
 	l.Used = l.Used.Add(p.Shape.Requests)
 	if p.daemon() {
@@ -198,7 +197,7 @@ func (u *update) unbind(p *pod) {
 	if p.Moves() {
 		l.groups[i].moves--
 		l.evictions -= p.EvictionCost()
-		l.serving -= p.serves()
+		l.moving--
 	}
 	if l.groups[i].count == 0 {
 		l.groups = slices.Delete(l.groups, i, i+1)

@@ -3,7 +3,6 @@ package engine_test
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -25,7 +24,7 @@ func (w *world) disrupts(within time.Duration) (after time.Duration) {
 	for w.now.Before(began.Add(within)) {
 		out := w.step()
 		w.obey(out)
-		if after == 0 && len(of[plan.Disrupt](out)) > 0 {
+		if saves := func(d plan.Disrupt) bool { return d.Why == plan.Underutilized }; after == 0 && slices.ContainsFunc(of[plan.Disrupt](out), saves) {
 			after = w.now.Sub(began)
 		}
 		next := began.Add(within)
@@ -41,57 +40,37 @@ func (w *world) disrupts(within time.Duration) (after time.Duration) {
 	return after
 }
 
-// resting wants a node to say until when the next search waits.
-func (w *world) resting() {
+// wave lets a pod of 66 that fills a node come and go again so many times, each time after the
+// time, and returns how often a node went to save money within that time after it had gone.
+func (w *world) wave(times int, every time.Duration) (went []bool) {
 	w.t.Helper()
-	for _, s := range w.standings() {
-		if s.Stay.Reason == plan.NotSearched && s.Stay.Until.After(w.now) && strings.Contains(s.Explain(), "moves have begun a short time ago, and the next search of the fleet waits, until 2026-01-01T") {
-			return
-		}
+	for i := range times {
+		name := fmt.Sprint("wave", i)
+		w.pods(name, 1, 2800)
+		w.disrupts(every)
+		w.finish(name + "-00")
+		went = append(went, w.disrupts(every) > 0)
 	}
-	w.t.Errorf("no node says until when the fleet is not searched: %+v", w.standings())
+	return went
 }
 
-// A fleet with nodes whose larger pod ends, one of 66 pods, so that a cheaper node would do.
-func TestStep_AFleetThatWasImprovedIsSearchedAgain20MinutesLaterUnlessManyPodsHaveGone(t *testing.T) {
-	const soon, rest = time.Minute, 20 * time.Minute
-	for name, c := range map[string]struct {
-		gone        []string // beside the larger pod
-		least, most time.Duration
+// The pods that are left on the node cost more to move than the node in a minute, and less
+// than it in an hour.
+func TestStep_WhereDemandComesAndGoesOnlyMovesAreMadeThatPayBackWithinThatTime(t *testing.T) {
+	for _, c := range []struct {
+		every time.Duration
+		went  []bool
 	}{
-		"few": {nil, rest - 2*soon, rest},
-		// Then it waits for calm, as ever.
-		"many": {[]string{"filler-00", "filler-01"}, 3 * time.Second, soon},
+		{2 * time.Minute, []bool{true, false, false, false}},
+		{time.Hour, []bool{true, true, true, true}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t).saving().pods("filler", 60, 50)
-			for i := range 3 {
-				w.pods(fmt.Sprintf("small%d", i), 1, 1000).pods(fmt.Sprintf("batch%d", i), 1, 2800)
-			}
-			w.running()
-			w.now = w.now.Add(time.Hour)
-			w.disrupts(soon)
-			for i := range 2 {
-				w.finish(fmt.Sprintf("batch%d-00", i))
-				if after := w.disrupts(soon); after == 0 {
-					t.Fatalf("no node goes after pod %d has ended", i)
-				}
-				if i == 0 { // the first search of a daemon does all that pays
-					w.disrupts(2 * rest)
-				}
-			}
-			if c.gone != nil { // pods that come meanwhile do not use up the wait for calm
-				w.pods("late", 1, 3800)
-				w.disrupts(5 * time.Minute)
-			}
-			w.finish(append(c.gone, "batch2-00")...)
-			if c.gone == nil {
-				w.resting()
-			}
-			if after := w.disrupts(2 * rest); after < c.least || after > c.most {
-				t.Errorf("the next node goes after %s, want %s to %s", after, c.least, c.most)
-			}
-		})
+		w := newWorld(t).saving().pods("filler", 60, 50).pods("small", 5, 1000)
+		w.running()
+		w.now = w.now.Add(time.Hour)
+		w.disrupts(2 * time.Hour)
+		if went := w.wave(4, c.every); !slices.Equal(went, c.went) {
+			t.Errorf("every %s: a node went after %v", c.every, went)
+		}
 	}
 }
 

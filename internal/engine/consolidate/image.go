@@ -44,7 +44,7 @@ func (im *Image) Of(q Question) bool {
 
 // With returns a look at the image in which these nodes are as given, and those are not there that
 // are named in gone. It returns nil where it takes a new search to see what has changed.
-// What CPU and memory are worth stays as it was, and so does Node.Young of the other nodes.
+// What CPU and memory are worth stays as it was.
 func (im *Image) With(put []Node, gone []string) *Look {
 	s := *im.search
 	s.shadow, s.counts, s.best = s.shadow.copy(), nil, nil

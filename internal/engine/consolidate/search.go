@@ -20,7 +20,6 @@ type Node struct {
 	StandIn bool
 	May     bool           // it may go
 	Least   quantity.Money // what a move must save for each node that it takes away, an hour; beside Question.Least
-	Young   int64          // what evicting its pods costs more because some came lately; see cluster.OrdinaryPod
 	Pool    string
 	Most    int64 // how many nodes of its pool budgets let go at once; 0 for any number, or none now
 }

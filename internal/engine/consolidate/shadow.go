@@ -209,7 +209,7 @@ func (s *shadow) enter(n *node, of *Node) {
 		n.own = append(n.own, part{s.classOf(n, g), count})
 		n.pods += count
 	}
-	n.dear = of.State.EvictionCost() + of.Young - n.pods*cluster.OrdinaryPod
+	n.dear = of.State.EvictionCost() - n.pods*cluster.OrdinaryPod
 	n.size = s.sizeOf(n)
 }
 

@@ -128,23 +128,6 @@ func TestSearch_ATrialThatDoesNotPayLeavesNothingBehind(t *testing.T) {
 	})
 }
 
-// Of two nodes with a pod each, one has to stay: that whose pod came lately.
-func TestSearch_PodsThatCameLatelyStayBeforeOthers(t *testing.T) {
-	t.Parallel()
-	for young := range 2 {
-		q := Question{Nodes: halfEmpty(t, 16, 16), Least: 1, PerPod: quantity.NanoDollars / 100, Trials: 10}
-		q.Nodes[young].Young = 40 * cluster.OrdinaryPod
-		if gone := result(Begin(q)); !slices.Equal(gone, []string{q.Nodes[1-young].Claim}) {
-			t.Errorf("%v go, want the other node than %s", gone, q.Nodes[young].Claim)
-		}
-		q.Nodes[1-young].Young = 200 * cluster.OrdinaryPod // more than the node costs
-		q.Nodes[young].Young = 200 * cluster.OrdinaryPod
-		if gone := result(Begin(q)); len(gone) != 0 {
-			t.Errorf("%v go, and save less than moving young pods costs", gone)
-		}
-	}
-}
-
 // Two nodes that are half empty have different ratios. Their pods fit on one of them, but
 // for the rule that they do not mix.
 func TestSearch_MixesRatiosOnlyWhereItIsAskedTo(t *testing.T) {

@@ -3,6 +3,7 @@ package moves
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/budget"
@@ -136,7 +137,7 @@ func (g *gates) least(c *cluster.Claim) quantity.Money {
 	if !up {
 		return g.view.Policy.LeastSaving
 	}
-	moving := consolidate.MoveCost(max(g.view.Policy.PodMove, g.state.moving), state.EvictionCost()+youngOn(state, g.state.pace.young(g.view.Now)))
+	moving := consolidate.MoveCost(max(g.view.Policy.PodMove, g.state.moving), state.EvictionCost())
 	return max(g.view.Policy.LeastSaving, g.balance(c).least(state)).Add(moving)
 }
 
@@ -371,6 +372,9 @@ func (x *candidate) pays() plan.Stay {
 		reason = plan.SpotForSpot
 	}
 	detail := fmt.Sprintf("the node costs %s an hour, and to remove it must save %s of that", cost.Dollars(), x.gates.least(x.claim).Dollars())
+	if h := x.gates.state.horizon; h > 0 && h < x.gates.view.Policy.PayBack {
+		detail += fmt.Sprintf("; moves have to pay back within %s, as long as the demand last stayed where it is", h.Round(time.Second))
+	}
 	if x.gates.view.StandsIn(*x.claim) {
 		detail += "; its price stands in for one that nobody knows, so no new node takes its place to save money"
 	}

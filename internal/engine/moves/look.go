@@ -21,7 +21,6 @@ import (
 // seen is the fleet with which the last search began; see State.of.
 type seen struct {
 	image *consolidate.Image // nil where there is none, or there was a look since then
-	eager bool               // see pace
 	doubt []string           // nodes that the image shows otherwise than the snapshot alone
 }
 
@@ -65,7 +64,7 @@ func look(m *mover) bool {
 	slices.Sort(names)
 	names = slices.Compact(names)
 	few := len(names) > 0 && len(names) <= m.View.Snapshot.NodeCount()/lookedPart
-	if !few || s.of.Supply() != m.View.Snapshot.Supply() || !s.seen.image.Of(terms(m)) || s.seen.eager != s.pace.eager(m.View.Now) {
+	if !few || s.of.Supply() != m.View.Snapshot.Supply() || !s.seen.image.Of(terms(m)) {
 		s.seen = seen{}
 		return false
 	}
@@ -133,11 +132,7 @@ func terms(m *mover) consolidate.Question {
 	p := m.View.Policy
 	q := consolidate.Question{
 		Fleet: movesFleet(m), Seed: m.Seed, Trials: p.SweepTrials, Least: p.LeastSaving, PerPod: p.PodMove,
-		MoveTime: p.MoveTime,
-		Share:    p.MoveShare, LargestMilliCPU: p.SoftMaxMilliCPU,
-	}
-	if m.state.pace.drained() && !m.View.Policy.LandingIn(m.View.Snapshot.NodeCount()).Binds {
-		q.Share = max(q.Share, drainedShare)
+		MoveTime: m.state.each(p.RestartTime), Share: m.state.share(p), LargestMilliCPU: p.SoftMaxMilliCPU,
 	}
 	q.Left = q.Fleet.LeftIn(m.View.Snapshot)
 	return q
@@ -174,7 +169,6 @@ func nodeOf(m *mover, state *cluster.NodeState) (x consolidate.Node, is bool) {
 			x.Free = x.Free.Sub(p.Shape.Requests)
 		}
 	}
-	x.Young = youngOn(state, m.state.pace.young(m.View.Now))
 	if cost, known := m.View.CostOf(c); known && c.Name != "" {
 		x.Price, x.May, x.StandIn = cost, true, m.View.StandsIn(c)
 	}

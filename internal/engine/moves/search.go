@@ -19,7 +19,7 @@ func (m *mover) search() bool {
 			m.waitAgain()
 			return false
 		}
-		s.pace.sees(m.View.Snapshot, m.View.Now)
+		s.horizon = s.past.horizon(m.View.Now, m.View.Policy.PayBack)
 		if look(m) {
 			return len(s.target.names) > 0
 		}
@@ -32,12 +32,13 @@ func (m *mover) search() bool {
 		if !m.settling.first.IsZero() {
 			m.later(m.settling.over())
 		}
-		s.again, s.moving = m.again, s.search.Moving
-		s.seen = seen{doubt: doubtful(m), eager: s.pace.eager(m.View.Now)}
+		s.again, s.moving, s.slices = m.again, s.search.Moving, 0
+		s.seen = seen{doubt: doubtful(m)}
 		s.seen.keep(s.search)
 		tell(m, "search of %d nodes begins, %d pods run", len(s.search.Nodes), podsOn(m.View.Snapshot))
 	}
 	next, finished := s.search.Go(sliceOfWork)
+	s.slices++
 	if finished && s.outdated < mostOutdated && s.changed(m.View.Snapshot) {
 		s.outdated++
 		s.search = nil
@@ -49,7 +50,7 @@ func (m *mover) search() bool {
 	if finished {
 		s.outdated = 0
 		found = aim(m.View.Snapshot, pick.Those(next.Result(), m.stands), next.Alike, next.Places())
-		if q, more := m.askMore(next, found); more {
+		if q, more := askMore(next, found); more {
 			next, finished = consolidate.Begin(q), false
 			s.seen.keep(next)
 		}
@@ -60,7 +61,13 @@ func (m *mover) search() bool {
 		return len(s.target.names) > 0
 	}
 	s.whole = s.whole.after(next, m.View.Policy.WholeTries)
-	if s.search, s.target = nil, found; len(found.names) == 0 {
+	s.search, s.target, s.rests = nil, found, 0
+	if len(found.names) == 0 {
+		s.rests = restsFor * time.Duration(s.slices)
+		if s.horizon < m.View.Policy.PayBack {
+			m.later(m.View.Now.Add(s.horizon)) // the saving may have lasted twice as long then
+			s.again = m.again
+		}
 		m.waitAgain()
 	}
 	tell(m, "search ends: %d nodes are to go", len(found.names))
@@ -85,16 +92,11 @@ func (m *mover) question() consolidate.Question {
 
 // askMore says whether the fleet is searched once more after a search that has found the
 // target, and with which question. Where pods are to stay on nodes like theirs and no node
-// can go, they may go anywhere; where new nodes have to save more and none can go, as much
-// as ever.
-func (m *mover) askMore(done *consolidate.Search, found target) (q consolidate.Question, more bool) {
+// can go, they may go anywhere.
+func askMore(done *consolidate.Search, found target) (q consolidate.Question, more bool) {
 	q = *done.Question
-	switch none := len(found.names) == 0; {
-	case none && q.Alike:
-		q.Alike, more = false, true
-	case none && q.Share == drainedShare && q.Share > m.View.Policy.MoveShare:
-		m.state.pace.filled, q.Share, more = true, m.View.Policy.MoveShare, true
-	}
+	more = len(found.names) == 0 && q.Alike
+	q.Alike = q.Alike && !more
 	return q, more
 }
 

@@ -20,7 +20,10 @@ type State struct {
 	at       time.Time
 	again    time.Time // when a node may go that may not go now; zero for never
 	calm     calm
-	pace     pace
+	past     past
+	horizon  time.Duration // of the last search; see past
+	slices   int           // of the last search
+	rests    time.Duration // for how long no search follows one that found nothing
 	breakers breakers
 	coming   []coming            // see watch
 	busy     time.Time           // when pods were last seen that are evicted or about to be; zero for never
@@ -45,11 +48,8 @@ func (s *State) marked() *target {
 }
 
 // begins notes that moves of the target begin.
-func (s *State) begins(now time.Time) {
-	if s.vain = 0; !s.target.begun {
-		s.target.begun = true
-		s.pace.begins(now)
-	}
+func (s *State) begins() {
+	s.vain = 0
 }
 
 // delay is for how long the fleet is not searched.
@@ -61,10 +61,6 @@ type delay struct {
 
 // delay returns for how long the fleet is not searched, and whether it has to wait.
 func (s *State) delay(v view.View) (d delay, waits bool) {
-	if until, held := s.pace.held(v.Now); held && len(s.target.names) == 0 {
-		s.calm.uneasy = time.Time{} // nobody waits for calm
-		return delay{until, plan.NextSweep, "moves have begun a short time ago"}, true
-	}
 	if next := s.at.Add(s.pause(v.Snapshot)); v.Now.Before(next) {
 		return delay{next, plan.NextSweep, "the last search was a short time ago"}, true
 	}
@@ -75,13 +71,12 @@ func (s *State) delay(v view.View) (d delay, waits bool) {
 // expected returns for how long the fleet is not searched as things stand; zero where a
 // search goes on or comes next.
 func (s *State) expected(v view.View) delay {
-	later := *s
+	later := *s // calm is noted in a copy
 	switch end := s.at.Add(targetLasts); {
 	case s.search != nil:
 	case len(s.target.names) > 0 && v.Now.Before(end):
 		return delay{until: end, says: "the nodes that the last search chose go first, for five minutes at most"}
 	case len(s.whole.queue) == 0:
-		later.pace.sees(v.Snapshot, v.Now)
 		if d, waits := later.delay(v); waits {
 			return d
 		}
@@ -116,13 +111,14 @@ func (s *State) underWay(v view.View, landing bool) (next, most time.Time, yes b
 	return next, most, true
 }
 
-// pause returns the least time between this search and the next: longer after each one whose
-// target came to nothing, as the next may find the same, unless the fleet has changed.
+// pause returns the least time between this search and the next: longer after one that found
+// nothing, and after each one whose target came to nothing, as the next may find the same,
+// unless the fleet has changed.
 func (s *State) pause(now cluster.Snapshot) time.Duration {
 	if s.changed(now) {
 		return sweepEvery
 	}
-	return sweepEvery << min(s.vain, mostVain)
+	return max(sweepEvery<<min(s.vain, mostVain), s.rests)
 }
 
 // changed says whether many pods have come or gone since the search began.

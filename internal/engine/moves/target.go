@@ -25,7 +25,6 @@ type target struct {
 	names  []string // NodeClaims that have not begun to go, those first that save most
 	ratios []int    // of the phases that are left but the last one; the first is the present one
 	places map[string][]view.Place
-	begun  bool // whether moves of it have begun
 }
 
 const (

@@ -79,13 +79,13 @@ type Policy struct {
 
 // Moves says when pods move to save money, and how.
 type Moves struct {
-	// LeastSaving is what a move of pods must save an hour, and MoveShare how much of the
-	// price of new nodes, in thousandths. Moving one pod costs as much as an average pod of
-	// the fleet is worth in MoveTime, more for pods that came in the last day, and PodMove at least,
-	// as if the saving of one hour paid for it.
+	// LeastSaving is what a move of pods must save an hour. Moving one pod costs PodMove an
+	// hour at least.
 	LeastSaving, PodMove quantity.Money
-	MoveTime             time.Duration
-	MoveShare            int64
+	// A move must pay back within the time for which its saving is expected to last; see
+	// moves/horizon.go. PayBack is the longest such time. To move a pod costs what an average
+	// pod of the fleet is worth in RestartTime, and a new node its price in LaunchTime.
+	PayBack, RestartTime, LaunchTime time.Duration
 	// Landing is how evicted pods come to their places.
 	Landing Landing
 	// MostClosed is how many nodes a cluster has at most in which nodes are closed for evicted
@@ -132,8 +132,9 @@ func DefaultPolicy() Policy {
 		Moves: Moves{
 			LeastSaving: quantity.NanoDollars / 200,   // $0.005
 			PodMove:     quantity.NanoDollars / 5_000, // $0.0002
-			MoveTime:    time.Minute,
-			MoveShare:   200,
+			PayBack:     2 * time.Hour,
+			RestartTime: 10 * time.Minute,
+			LaunchTime:  24 * time.Minute,
 			MostClosed:  300,
 		},
 		Searches: Searches{SweepTrials: 10_000, WholeTries: 100},
@@ -153,8 +154,9 @@ func (p Policy) WithDefaults() Policy {
 	p.DrainReserve = cmp.Or(p.DrainReserve, d.DrainReserve)
 	p.LeastSaving = cmp.Or(p.LeastSaving, d.LeastSaving)
 	p.PodMove = cmp.Or(p.PodMove, d.PodMove)
-	p.MoveTime = cmp.Or(p.MoveTime, d.MoveTime)
-	p.MoveShare = cmp.Or(p.MoveShare, d.MoveShare)
+	p.PayBack = cmp.Or(p.PayBack, d.PayBack)
+	p.RestartTime = cmp.Or(p.RestartTime, d.RestartTime)
+	p.LaunchTime = cmp.Or(p.LaunchTime, d.LaunchTime)
 	p.MostClosed = cmp.Or(p.MostClosed, d.MostClosed)
 	p.SweepTrials = cmp.Or(p.SweepTrials, d.SweepTrials)
 	p.WholeTries = cmp.Or(p.WholeTries, d.WholeTries)

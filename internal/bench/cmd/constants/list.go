@@ -87,9 +87,9 @@ func moveConstants() []constant {
 		file  string
 		names []string
 	}{
-		{"moves/moves.go", []string{"sweepEvery", "mostVain", "sliceOfWork", "sliceEvery", "targetLasts", "changedPart", "mostOutdated", "heldFor", "landsWithin", "suppositions"}},
+		{"moves/moves.go", []string{"sweepEvery", "mostVain", "sliceOfWork", "sliceEvery", "targetLasts", "changedPart", "mostOutdated", "heldFor", "landsWithin", "restsFor", "suppositions"}},
 		{"moves/state.go", []string{"calmFor", "growthLasts", "uneasyFor", "mostBetween"}},
-		{"moves/pace.go", []string{"paceFor", "goneParts", "shrunkPart", "drainedPart", "drainedShare", "youngFor", "YoungTimes"}},
+		{"moves/horizon.go", []string{"levelPart", "mostLevels", "leastHorizon"}},
 		{"moves/target.go", []string{"leastPhased", "phasedPart"}},
 		{"moves/breaker.go", []string{"undonePart", "firstPause", "longestPause", "forgivenAfter", "forgiven"}},
 		{"moves/look.go", []string{"largeFleet", "lookedPart", "lookWork"}},
