@@ -102,18 +102,18 @@ func (s *scene) objects() []metav1.Object {
 }
 
 // free is what package world finds as the free volumes of the class.
-func (s *scene) free() []*corev1.PersistentVolume {
+func (s *scene) free() *translate.FreeVolumes {
 	if !translate.Free(s.Volume) {
 		return nil
 	}
-	return []*corev1.PersistentVolume{s.Volume}
+	return translate.NewFreeVolumes([]translate.FreeVolume{translate.ReadFree(s.Volume)})
 }
 
 func (s *scene) lookups() translate.Lookups {
 	return translate.Lookups{
 		VolumeClaim: func(string, string) (*corev1.PersistentVolumeClaim, bool) { return s.VolumeClaim, s.found },
 		Volume:      func(string) (*corev1.PersistentVolume, bool) { return s.Volume, true },
-		FreeVolumes: func(string) []*corev1.PersistentVolume { return s.free() },
+		FreeVolumes: func(string) *translate.FreeVolumes { return s.free() },
 		ClaimUser:   func(string, string, types.UID) (string, bool) { return "another", true },
 		StorageClass: func(string) (*storagev1.StorageClass, bool) {
 			return s.StorageClass, s.StorageClass.Annotations[translate.AnnotationDefaultClass] == "true" || s.fallback

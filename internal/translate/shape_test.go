@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-func word(t *testing.T, l translate.Lookups, change func(*corev1.Pod)) cluster.Pod {
+func word(t testing.TB, l translate.Lookups, change func(*corev1.Pod)) cluster.Pod {
 	t.Helper()
 	p, ok := translate.Pod(pod(change), l)
 	if !ok {

@@ -38,8 +38,8 @@ const (
 type Lookups struct {
 	VolumeClaim func(namespace, name string) (*corev1.PersistentVolumeClaim, bool)
 	Volume      func(name string) (*corev1.PersistentVolume, bool)
-	// FreeVolumes lists the volumes of the storage class that are Free, in any order.
-	FreeVolumes func(class string) []*corev1.PersistentVolume
+	// FreeVolumes finds the volumes of the storage class that are Free; nil if there are none.
+	FreeVolumes func(class string) *FreeVolumes
 	// ClaimUser finds a pod that runs, stays, and uses the claim, if it is another than self.
 	ClaimUser    func(namespace, claim string, self types.UID) (name string, used bool)
 	StorageClass func(name string) (*storagev1.StorageClass, bool) // "" is the default class

@@ -1,7 +1,6 @@
 package translate
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -54,7 +53,6 @@ type lateClaims struct {
 	class     *storagev1.StorageClass
 	namespace string
 	claims    []*corev1.PersistentVolumeClaim
-	kept      map[*corev1.PersistentVolumeClaim]string // the volume that is kept for a claim, which gets no other
 }
 
 // volumes returns the alternatives of which the node must meet one, and the driver that
@@ -64,119 +62,46 @@ func (c *lateClaims) volumes(l Lookups) ([]label.Requirements, string, error) {
 	if makes && len(c.class.AllowedTopologies) == 0 {
 		return nil, driver, nil
 	}
-	places, one := c.match(l)
+	slices.SortStableFunc(c.claims, func(a, b *corev1.PersistentVolumeClaim) int { return storage(a).Cmp(*storage(b)) })
+	var found answer
+	if free := l.free(c.class.Name); free != nil {
+		found = free.answer(c.claims)
+	}
 	if !makes {
-		if one == nil {
+		if found.one == nil {
 			return nil, "", c.lacking(l)
 		}
-		return places, driverOf(one), nil
+		return found.places, driverOf(found.one), nil
 	}
 	made, err := allowed(c.class)
 	switch {
-	case one == nil:
+	case found.one == nil:
 		return made, driver, err
-	case len(places) == 0:
+	case len(found.places) == 0:
 		return nil, driver, nil
 	}
-	return append(made, places...), driver, nil
+	return append(made, found.places...), driver, nil
+}
+
+// free returns the free volumes of the class; nil if none are known.
+func (l Lookups) free(class string) *FreeVolumes {
+	if l.FreeVolumes == nil {
+		return nil
+	}
+	return l.FreeVolumes(class)
 }
 
 // lacking says what no free volume is there for: the first claim that none matches or, where
 // each claim has one, all of them in one place.
 func (c *lateClaims) lacking(l Lookups) error {
-	var free []*corev1.PersistentVolume
-	if l.FreeVolumes != nil {
-		free = l.FreeVolumes(c.class.Name)
-	}
+	free := l.free(c.class.Name)
 	for _, claim := range c.claims {
-		if !slices.ContainsFunc(free, func(v *corev1.PersistentVolume) bool { return matches(v, claim) }) {
+		if free == nil || len(free.matching(claim)) == 0 {
 			return fmt.Errorf("%s is unbound, and storage class %s makes no volumes: create one that matches the claim", claimID(c.namespace, claim.Name), c.class.Name)
 		}
 	}
 	return fmt.Errorf("%s is unbound, as are other claims of the pod, and in no place has storage class %s free volumes for all of them: create what is missing in one zone or on one host",
 		claimID(c.namespace, c.claims[0].Name), c.class.Name)
-}
-
-// site is a place with the volumes that can be used there.
-type site struct {
-	at      label.Requirements
-	volumes []*corev1.PersistentVolume
-}
-
-// match returns the places where free volumes match all the claims, and one of the volumes;
-// nil if there is none. No places mean any node. A node that is at several places at once
-// counts with the volumes of each alone: claims that need volumes of two places, one of which
-// contains the other, are refused.
-func (c *lateClaims) match(l Lookups) ([]label.Requirements, *corev1.PersistentVolume) {
-	if l.FreeVolumes == nil {
-		return nil, nil
-	}
-	free := smallestFirst(l.FreeVolumes(c.class.Name))
-	slices.SortStableFunc(c.claims, func(a, b *corev1.PersistentVolumeClaim) int { return storage(a).Cmp(*storage(b)) })
-	c.keep(free)
-	var anywhere []*corev1.PersistentVolume
-	sites := map[string]*site{}
-	for _, v := range free {
-		places, err := placesOf(v, false)
-		if err == nil && len(places) == 0 {
-			anywhere = append(anywhere, v)
-		}
-		for _, at := range places {
-			key := string(at.AppendKey(nil))
-			if sites[key] == nil {
-				sites[key] = &site{at: at}
-			}
-			sites[key].volumes = append(sites[key].volumes, v)
-		}
-	}
-	if one := c.served(anywhere); one != nil {
-		return nil, one
-	}
-	var places []label.Requirements
-	var found *corev1.PersistentVolume
-	for _, key := range slices.Sorted(maps.Keys(sites)) {
-		if one := c.served(smallestFirst(slices.Concat(anywhere, sites[key].volumes))); one != nil {
-			places, found = append(places, sites[key].at), one
-		}
-	}
-	return united(places), found
-}
-
-// keep notes which of the volumes are kept for one of the claims.
-func (c *lateClaims) keep(volumes []*corev1.PersistentVolume) {
-	c.kept = map[*corev1.PersistentVolumeClaim]string{}
-	for _, v := range volumes {
-		for _, claim := range c.claims {
-			if v.Spec.ClaimRef != nil && matches(v, claim) {
-				c.kept[claim] = v.Name
-			}
-		}
-	}
-}
-
-// served returns the volume that one of the claims gets if there are these volumes; nil if
-// one of the claims gets none. The smallest volumes and claims come first.
-func (c *lateClaims) served(volumes []*corev1.PersistentVolume) (one *corev1.PersistentVolume) {
-	taken := map[string]bool{}
-	for _, claim := range c.claims {
-		i := slices.IndexFunc(volumes, func(v *corev1.PersistentVolume) bool {
-			name, kept := c.kept[claim]
-			return !taken[v.Name] && (!kept || name == v.Name) && matches(v, claim)
-		})
-		if i < 0 {
-			return nil
-		}
-		one = volumes[i]
-		taken[one.Name] = true
-	}
-	return one
-}
-
-func smallestFirst(volumes []*corev1.PersistentVolume) []*corev1.PersistentVolume {
-	slices.SortFunc(volumes, func(a, b *corev1.PersistentVolume) int {
-		return cmp.Or(a.Spec.Capacity.Storage().Cmp(*b.Spec.Capacity.Storage()), cmp.Compare(a.Name, b.Name))
-	})
-	return volumes
 }
 
 func storage(c *corev1.PersistentVolumeClaim) *resource.Quantity {
@@ -216,24 +141,45 @@ func valueOr[T any](p *T, otherwise T) T {
 	return *p
 }
 
-// united returns the places with those as one that differ in the value of one label alone,
-// as the places of volumes of single nodes do.
+// united returns the places with those as one that differ in the values of one label alone, as
+// the places of volumes of single nodes do.
 func united(places []label.Requirements) []label.Requirements {
-	var out []label.Requirements
-	byKey := map[string][]string{}
-	for _, at := range places {
-		if len(at) == 1 && !at[0].AdmitsAbsence() {
-			if values, listed := at[0].Values(); listed {
-				byKey[at[0].Key()] = append(byKey[at[0].Key()], values...)
-				continue
-			}
-		}
-		out = append(out, at)
+	type group struct {
+		rest   label.Requirements
+		key    string
+		values []string
 	}
-	for _, key := range slices.Sorted(maps.Keys(byKey)) {
-		if r, err := label.NewRequirement(key, label.In, byKey[key]...); err == nil {
-			out = append(out, label.All(r))
+	var out []label.Requirements
+	groups := map[string]*group{}
+	for _, at := range places {
+		key, values, divided := divider(at)
+		if !divided {
+			out = append(out, at)
+			continue
+		}
+		rest := slices.DeleteFunc(slices.Clone(at), func(r label.Requirement) bool { return r.Key() == key })
+		k := key + string(rest.AppendKey(nil))
+		if groups[k] == nil {
+			groups[k] = &group{rest: rest, key: key}
+		}
+		groups[k].values = append(groups[k].values, values...)
+	}
+	for _, k := range slices.Sorted(maps.Keys(groups)) {
+		g := groups[k]
+		if r, err := label.NewRequirement(g.key, label.In, g.values...); err == nil {
+			out = append(out, g.rest.And(label.All(r)))
 		}
 	}
 	return out
+}
+
+// divider returns the label by which the place is one of many alike, and its values: the
+// host, if it names one, or its only label.
+func divider(at label.Requirements) (key string, values []string, divided bool) {
+	r, host := at.Get(label.Hostname)
+	if !host && len(at) == 1 {
+		r, host = at[0], true
+	}
+	values, listed := valuesNamed(r)
+	return r.Key(), values, host && listed
 }

@@ -50,15 +50,16 @@ func having(volumes []*corev1.PersistentVolume, claims ...*corev1.PersistentVolu
 		kept = append(kept, c)
 	}
 	l := with(kept...)
-	l.FreeVolumes = func(class string) (out []*corev1.PersistentVolume) {
+	l.FreeVolumes = func(class string) *translate.FreeVolumes {
+		var out []translate.FreeVolume
 		for _, v := range volumes {
 			v = v.DeepCopy()
 			k.Keep(v)
 			if translate.Free(v) && v.Spec.StorageClassName == class {
-				out = append(out, v)
+				out = append(out, translate.ReadFree(v))
 			}
 		}
-		return out
+		return translate.NewFreeVolumes(out)
 	}
 	return l
 }
@@ -106,6 +107,10 @@ func TestVolumes_AClaimOfAClassThatMakesNoneNeedsANodeWhereAFreeVolumeMatches(t 
 		"two claims, one of which is too large":                    {[]*corev1.PersistentVolume{free("pv", 5, inA)}, []*corev1.PersistentVolumeClaim{asks("data", 10), asks("log", 5)}, none},
 		"two claims, for one volume":                               {[]*corev1.PersistentVolume{free("pv", 10, inA)}, []*corev1.PersistentVolumeClaim{asks("data", 10), asks("log", 5)}, none},
 		"two claims, the small one does not take the large volume": {[]*corev1.PersistentVolume{free("pv", 10, inA), free("pw", 5, inA)}, []*corev1.PersistentVolumeClaim{asks("data", 10), asks("log", 5)}, "[[topology.kubernetes.io/zone In [a]]]"},
+		"two claims, whose places overlap":                         {[]*corev1.PersistentVolume{free("pv", 10, in(label.Zone, "a", "b")), free("pw", 20, in(label.Zone, "b", "c"))}, []*corev1.PersistentVolumeClaim{asks("data", 20), asks("log", 5)}, "[[topology.kubernetes.io/zone In [b]]]"},
+		"two claims, one place within another":                     {[]*corev1.PersistentVolume{free("pv", 10, in(label.Zone, "a", "b")), free("pw", 20, inA)}, []*corev1.PersistentVolumeClaim{asks("data", 20), asks("log", 5)}, "[[topology.kubernetes.io/zone In [a]]]"},
+		"two claims, a host and a zone":                            {[]*corev1.PersistentVolume{free("pv", 10, in(label.Hostname, "h1")), free("pw", 20, inA), free("px", 10, in(label.Hostname, "h2"))}, []*corev1.PersistentVolumeClaim{asks("data", 20), asks("log", 5)}, "[[kubernetes.io/hostname In [h1 h2] and topology.kubernetes.io/zone In [a]]]"},
+		"three claims, of three places":                            {[]*corev1.PersistentVolume{free("pv", 10, in(label.Zone, "a", "b", "c")), free("pw", 20, in(label.Zone, "b", "c")), free("px", 30, in(label.Zone, "c", "d"))}, []*corev1.PersistentVolumeClaim{asks("data", 30), asks("log", 5), asks("tmp", 20)}, "[[topology.kubernetes.io/zone In [c]]]"},
 	} {
 		claims := cmp.Or(len(tc.claims), 1)
 		if tc.claims == nil {
@@ -220,8 +225,11 @@ func drawStorage(r *rand.Rand) (volumes []*corev1.PersistentVolume, claims []*co
 		var terms []corev1.NodeSelectorTerm
 		if n := r.IntN(6); n > 0 { // else it can be used anywhere
 			terms = append(terms, in(label.Zone, string(rune('a'+r.IntN(3)))))
-			if n == 1 {
+			switch n {
+			case 1:
 				terms = append(terms, in(label.Zone, "c"))
+			case 2:
+				terms = []corev1.NodeSelectorTerm{in(label.Zone, string(rune('a'+r.IntN(2))), "c")}
 			}
 		}
 		v := free(fmt.Sprint("pv", i), 1+r.IntN(4), terms...)
@@ -243,6 +251,28 @@ func drawStorage(r *rand.Rand) (volumes []*corev1.PersistentVolume, claims []*co
 		volumes = append(volumes, v)
 	}
 	return volumes, claims
+}
+
+// Each pod asks for another size, and thousands of volumes of single hosts are free.
+func BenchmarkVolumes_OfSingleHosts(b *testing.B) {
+	const hosts = 5000
+	var volumes []translate.FreeVolume
+	for i := range hosts {
+		volumes = append(volumes, translate.ReadFree(free(fmt.Sprint("pv", i), 100+i%10, in(label.Hostname, fmt.Sprint("h", i)))))
+	}
+	index := translate.NewFreeVolumes(volumes)
+	i := 0
+	for b.Loop() {
+		c := asks("data", 1, func(c *corev1.PersistentVolumeClaim) {
+			c.Spec.Resources.Requests[corev1.ResourceStorage] = *resource.NewQuantity(int64(1+i%100)<<30+int64(i), resource.BinarySI)
+		})
+		l := with(c)
+		l.FreeVolumes = func(string) *translate.FreeVolumes { return index }
+		if p := word(b, l, withClaims("data")); len(p.Shape.Volumes) != 1 || len(p.Shape.Unsupported) > 0 {
+			b.Fatal(p.Shape.Volumes, p.Shape.Unsupported)
+		}
+		i++
+	}
 }
 
 // schedulerBinds says whether each claim gets a volume on a node with the labels.

@@ -43,7 +43,8 @@ type objects struct {
 	limitRanges     map[string]map[string]*corev1.LimitRange          // by namespace
 	services        map[string]map[string]*corev1.Service             // by namespace
 	attachments     map[string]map[string]*storagev1.VolumeAttachment // by node
-	freeVolumes     map[string]map[string]*corev1.PersistentVolume    // by StorageClass
+	freeVolumes     map[string]map[string]translate.FreeVolume        // by StorageClass
+	freeIndex       map[string]*translate.FreeVolumes                 // those that were asked for since the last change
 
 	controllers map[types.UID]ref // DaemonSets, ReplicaSets, StatefulSets and Jobs
 }
@@ -60,7 +61,7 @@ func newObjects() objects {
 		replication: map[string]*corev1.ReplicationController{},
 		limitRanges: map[string]map[string]*corev1.LimitRange{}, services: map[string]map[string]*corev1.Service{},
 		attachments: map[string]map[string]*storagev1.VolumeAttachment{},
-		freeVolumes: map[string]map[string]*corev1.PersistentVolume{},
+		freeVolumes: map[string]map[string]translate.FreeVolume{}, freeIndex: map[string]*translate.FreeVolumes{},
 		controllers: map[types.UID]ref{},
 	}
 }

@@ -123,11 +123,8 @@ func (w *World) lookups() translate.Lookups {
 		Volume: func(name string) (*corev1.PersistentVolume, bool) {
 			return find(w, w.objects.volumes, ref{volumeKind, name})
 		},
-		FreeVolumes: func(class string) []*corev1.PersistentVolume {
-			w.translations.use(ref{freeVolumesKind, class})
-			return slices.Collect(maps.Values(w.objects.freeVolumes[class]))
-		},
-		ClaimUser: w.claimUser,
+		FreeVolumes: w.freeVolumes,
+		ClaimUser:   w.claimUser,
 		StorageClass: func(name string) (*storagev1.StorageClass, bool) {
 			if name == "" {
 				w.translations.use(ref{storageClassKind, ""})

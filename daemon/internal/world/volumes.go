@@ -2,6 +2,7 @@ package world
 
 import (
 	"iter"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -78,17 +79,33 @@ func (w *World) listFree(name string, v *corev1.PersistentVolume) {
 		if len(volumes) == 0 {
 			delete(w.objects.freeVolumes, class)
 		}
-		w.translations.touch(ref{freeVolumesKind, class})
+		w.touchFree(class)
 	}
 	if v == nil || !translate.Free(v) {
 		return
 	}
 	class := v.Spec.StorageClassName
 	if w.objects.freeVolumes[class] == nil {
-		w.objects.freeVolumes[class] = map[string]*corev1.PersistentVolume{}
+		w.objects.freeVolumes[class] = map[string]translate.FreeVolume{}
 	}
-	w.objects.freeVolumes[class][name] = v
+	w.objects.freeVolumes[class][name] = translate.ReadFree(v)
+	w.touchFree(class)
+}
+
+func (w *World) touchFree(class string) {
+	delete(w.objects.freeIndex, class)
 	w.translations.touch(ref{freeVolumesKind, class})
+}
+
+// freeVolumes finds the free volumes of the class.
+func (w *World) freeVolumes(class string) *translate.FreeVolumes {
+	w.translations.use(ref{freeVolumesKind, class})
+	f, known := w.objects.freeIndex[class]
+	if !known && len(w.objects.freeVolumes[class]) > 0 {
+		f = translate.NewFreeVolumes(slices.Collect(maps.Values(w.objects.freeVolumes[class])))
+		w.objects.freeIndex[class] = f
+	}
+	return f
 }
 
 // claimsUsed lists the PersistentVolumeClaims (namespace/name) that the pod uses, if it runs
