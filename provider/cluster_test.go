@@ -47,7 +47,7 @@ func TestDaemon_RefusesAKubernetesVersionThatIsTooOld(t *testing.T) {
 // that knows no kinds ends it.
 func TestDaemon_WarnsOfAKubernetesVersionThatIsNewer(t *testing.T) {
 	withoutAWS(t)
-	for minor, want := range map[int]string{36: "", 37: `karpenter_daemon "karpenter": kubernetes version "v1.37.2-eks-1" is newer than 1.30 to 1.36`} {
+	for minor, want := range map[int]string{37: "", 38: `karpenter_daemon "karpenter": kubernetes version "v1.38.2-eks-1" is newer than 1.30 to 1.37`} {
 		h := configured(t, object{"region": testRegion, "kubernetes": object{"host": apiServer(t, minor), "token": "t"}})
 		problems := h.resource("karpenter_daemon").apply(daemonConfig())
 		for _, p := range problems {

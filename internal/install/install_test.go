@@ -3,6 +3,7 @@ package install
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -340,19 +341,32 @@ func TestObjects_BadOptionIsNamedWithItsRemedy(t *testing.T) {
 }
 
 func TestCheckKubernetesVersion_RefusesOldOnesAndTellsOfNewOnes(t *testing.T) {
-	for _, good := range []string{"1.30", "1.36", "v1.36.3", "1.33+", "v1.31.2-eks-1552ad0"} {
+	for _, good := range []string{"1.30", "1.37", "v1.37.3", "1.33+", "v1.31.2-eks-1552ad0"} {
 		if err := CheckKubernetesVersion(good); err != nil || NewerKubernetes(good) != "" {
 			t.Errorf("%q: %v, %q", good, err, NewerKubernetes(good))
 		}
 	}
-	for _, newer := range []string{"1.37.0", "v1.37.1-eks-1", "1.100"} {
-		if err := CheckKubernetesVersion(newer); err != nil || !strings.Contains(NewerKubernetes(newer), strconv.Quote(newer)+" is newer than 1.30 to 1.36") {
+	for _, newer := range []string{"1.38.0", "v1.38.1-eks-1", "1.100"} {
+		if err := CheckKubernetesVersion(newer); err != nil || !strings.Contains(NewerKubernetes(newer), strconv.Quote(newer)+" is newer than 1.30 to 1.37") {
 			t.Errorf("%q: %v, %q", newer, err, NewerKubernetes(newer))
 		}
 	}
 	for _, bad := range []string{"", "1.29", "2.30", "latest", "1.3", "1.99999999999999999999"} {
 		if err := CheckKubernetesVersion(bad); err == nil || !strings.Contains(err.Error(), "must be 1.30 or newer: upgrade the cluster") || NewerKubernetes(bad) != "" {
 			t.Errorf("%q: error %v, %q", bad, err, NewerKubernetes(bad))
+		}
+	}
+}
+
+// A release knows of Kubernetes what the libraries know that it is made with, and of no more.
+func TestMaxKubernetesMinor_IsThatOfTheLibraries(t *testing.T) {
+	text, err := os.ReadFile("../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, module := range []string{"k8s.io/api", "k8s.io/client-go", "k8s.io/component-helpers", "k8s.io/kubelet"} {
+		if want := fmt.Sprintf("\t%s v0.%d.", module, MaxKubernetesMinor); !strings.Contains(string(text), want) {
+			t.Errorf("%s is of another version than 1.%d, up to which the daemon is made for Kubernetes", module, MaxKubernetesMinor)
 		}
 	}
 }

@@ -267,7 +267,7 @@ func (o Options) checkKeys(fault func(option, format string, args ...any)) {
 // what it knows.
 const (
 	MinKubernetesMinor = 30
-	MaxKubernetesMinor = 36
+	MaxKubernetesMinor = 37 // the newest whose libraries are in use
 )
 
 // kubernetesMinor is 36 of 1.36 or v1.36.3-eks-1; 0 if the text is no such version.

@@ -77,7 +77,7 @@ func TestJoined_FollowsAnUpgradeOfTheControlPlane(t *testing.T) {
 // A control plane that is newer than the daemon is told of, once, and holds nothing up: also
 // not the start of a daemon.
 func TestJoined_TellsOnceOfAVersionThatIsNewerThanTheDaemon(t *testing.T) {
-	p := &controlPlane{cluster: aws.Cluster{Name: "lab", Endpoint: "https://one"}, git: "v1.36.1", minor: "36"}
+	p := &controlPlane{cluster: aws.Cluster{Name: "lab", Endpoint: "https://one"}, git: "v1.37.1", minor: "37"}
 	var log bytes.Buffer
 	j := &joined{name: "lab", eks: p, versions: p, logger: hclog.New(&hclog.LoggerOptions{Output: &log})}
 	var told []string
@@ -86,12 +86,12 @@ func TestJoined_TellsOnceOfAVersionThatIsNewerThanTheDaemon(t *testing.T) {
 		minor, last string // of all that was told
 		count       int
 	}{
-		{"36", "", 0},
-		{"37", "", 0}, // one look is not enough
-		{"37", `"1.37" is newer`, 1},
-		{"37", `"1.37" is newer`, 1},
-		{"38", `"1.37" is newer`, 1},
-		{"38", `"1.38" is newer`, 2},
+		{"37", "", 0},
+		{"38", "", 0}, // one look is not enough
+		{"38", `"1.38" is newer`, 1},
+		{"38", `"1.38" is newer`, 1},
+		{"39", `"1.38" is newer`, 1},
+		{"39", `"1.39" is newer`, 2},
 	} {
 		p.git, p.minor = "v1."+step.minor+".0", step.minor
 		if err := look(t.Context(), time.Now()); err != nil {
@@ -101,15 +101,15 @@ func TestJoined_TellsOnceOfAVersionThatIsNewerThanTheDaemon(t *testing.T) {
 			t.Errorf("1.%s: told %q", step.minor, told)
 		}
 	}
-	if n := strings.Count(log.String(), "is newer than 1.30 to 1.36"); n != 2 {
+	if n := strings.Count(log.String(), "is newer than 1.30 to 1.37"); n != 2 {
 		t.Errorf("logged %d times: %s", n, log.String())
 	}
 	minor, err := minorVersion(p)
 	begun := &joined{name: "lab", eks: p, versions: p, logger: hclog.New(&hclog.LoggerOptions{Output: &log})}
-	if err := errors.Join(err, begun.read(t.Context(), minor)); err != nil || begun.now().Kubernetes != "1.38" {
+	if err := errors.Join(err, begun.read(t.Context(), minor)); err != nil || begun.now().Kubernetes != "1.39" {
 		t.Errorf("begun with %+v, %v", begun.now(), err)
 	}
-	if n := strings.Count(log.String(), "is newer than 1.30 to 1.36"); n != 3 {
+	if n := strings.Count(log.String(), "is newer than 1.30 to 1.37"); n != 3 {
 		t.Errorf("a daemon that begins logged %d times: %s", n-2, log.String())
 	}
 }

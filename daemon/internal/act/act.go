@@ -61,6 +61,7 @@ type Recorder interface {
 	Deleted(claim *v1.NodeClaim, d plan.Delete)
 	Kept(d plan.Delete, why string) // a live look declined the deletion
 	Bound(b plan.Bind)
+	NominationForbidden(n plan.Nominate, why string) // the API server does not let the daemon nominate the pod
 }
 
 // ErrUnknownAction says that the plan has an action that the Actor does not know.
@@ -153,6 +154,7 @@ func (a *Actor) nominate(ctx context.Context, n plan.Nominate) error {
 		"status":   map[string]any{"nominatedNodeName": n.Node},
 	}.JSON(), metav1.PatchOptions{FieldManager: translate.FieldManager}, "status")
 	if apierrors.IsForbidden(err) {
+		a.Recorder.NominationForbidden(n, kube.ErrMayNotNominate.Error()+": "+err.Error())
 		err = errors.Join(kube.ErrMayNotNominate, err)
 	}
 	if apierrors.IsInvalid(err) {

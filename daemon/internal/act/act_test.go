@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -42,6 +43,9 @@ func (w *world) Disrupted(d plan.Disrupt)               { w.tell("disrupted " + 
 func (w *world) Deleted(_ *v1.NodeClaim, d plan.Delete) { w.tell("deleted " + d.Claim) }
 func (w *world) Kept(d plan.Delete, why string)         { w.tell("kept " + d.Claim + ": " + why) }
 func (w *world) Bound(b plan.Bind)                      { w.tell("bound " + b.Pod) }
+func (w *world) NominationForbidden(n plan.Nominate, why string) {
+	w.tell("may not nominate " + n.Pod + ": " + why)
+}
 
 func (w *world) Observe(object metav1.Object) {
 	switch o := object.(type) {
@@ -137,6 +141,9 @@ func TestNominate_SaysThatItIsForbiddenAndStillReleases(t *testing.T) {
 	}})
 	if !errors.Is(err, kube.ErrMayNotNominate) {
 		t.Errorf("error %v, want ErrMayNotNominate", err)
+	}
+	if len(w.told) != 1 || !strings.HasPrefix(w.told[0], "may not nominate default/p: not allowed to patch pods/status: give ") || strings.Contains(w.told[0], "\n") {
+		t.Errorf("told %q, want the pod, what is missing and the remedy", w.told)
 	}
 	if got := keys(w.node); slices.Contains(got, v1.TaintAwaitingPods) {
 		t.Errorf("the node is kept for pods that cannot be nominated: taints %v", got)

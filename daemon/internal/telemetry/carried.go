@@ -34,6 +34,17 @@ func (r *Recorder) Bound(b plan.Bind) {
 	r.event(podReference(cluster.Pod{Namespace: namespace, Name: name, UID: b.PodUID}), corev1.EventTypeNormal, "Scheduled", "Successfully assigned "+b.Pod+" to "+b.Node+", where consolidation has planned its place")
 }
 
+// NominationForbidden reports that the API server does not let the daemon nominate the pod.
+// Where the daemon may not ask for its own rights, nothing else tells users.
+func (r *Recorder) NominationForbidden(n plan.Nominate, why string) {
+	if !r.fresh("nomination/"+n.Pod, why) {
+		return
+	}
+	namespace, name, _ := strings.Cut(n.Pod, "/")
+	r.event(podReference(cluster.Pod{Namespace: namespace, Name: name, UID: n.PodUID}), corev1.EventTypeWarning, "NominationForbidden",
+		"The pod was to be nominated for node "+n.Node+", which has room for it; the kube-scheduler may put it elsewhere: "+why)
+}
+
 // Kept reports that a NodeClaim was to be deleted and stays for now.
 func (r *Recorder) Kept(d plan.Delete, why string) {
 	if r.fresh("kept/"+d.ClaimUID, why) {

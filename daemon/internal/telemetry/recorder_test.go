@@ -317,6 +317,19 @@ func TestRecorder_APodThatTheDaemonBindsHasTheEventOfABoundPod(t *testing.T) {
 	}
 }
 
+func TestRecorder_APodThatTheDaemonMayNotNominateSaysSoOnce(t *testing.T) {
+	d := newDesk(t)
+	for range 2 {
+		d.recorder.NominationForbidden(plan.Nominate{Pod: "default/p", PodUID: "u", Node: "n"}, "not allowed")
+	}
+	if got := d.event(); got != "Warning NominationForbidden The pod was to be nominated for node n, which has room for it; the kube-scheduler may put it elsewhere: not allowed" {
+		t.Errorf("sent %q", got)
+	}
+	if got := d.event(); got != "" {
+		t.Errorf("sent again: %q", got)
+	}
+}
+
 // The same deletion is planned again where the last look declined it or it met a conflict.
 func TestRecorder_CountsDisruptionsThatAreCarriedOutAndNotPlans(t *testing.T) {
 	d := newDesk(t)
