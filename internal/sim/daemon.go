@@ -131,7 +131,7 @@ func (d *daemon) carryOut(n int) {
 func (d *daemon) restart() {
 	d.carryOut(int(d.r.chance.below(int64(len(d.acting) + 1))))
 	evicted := d.r.evicted
-	if slices.ContainsFunc(d.r.claims, func(c *claim) bool { return c.Disrupting != nil || c.Deleting }) {
+	if slices.ContainsFunc(d.r.claims, (*claim).moves) {
 		evicted = date(d.r.clock.now + d.r.cfg.Down)
 	}
 	d.memory, d.known, d.news = engine.After(evicted), engine.Shortages{}, false

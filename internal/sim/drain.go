@@ -241,7 +241,7 @@ func (r *run) evict(p *pod, voluntary bool) {
 		return
 	}
 	r.checker.evicted(p, voluntary)
-	r.displace(p, voluntary)
+	r.displace(p)
 }
 
 // force deletes a pod whatever it asks for, and leaves it so much time at most.
@@ -253,7 +253,7 @@ func (r *run) force(p *pod, grace time.Duration) {
 	case p.Deleting: // for longer, perhaps
 		r.clock.after(grace, func() { r.lose(p) })
 	default:
-		r.displace(p, false)
+		r.displace(p)
 		r.clock.after(grace, func() { r.lose(p) })
 	}
 }
@@ -265,10 +265,19 @@ func (r *run) dismiss(p *pod, grace time.Duration) {
 	r.clock.after(grace, func() { r.lose(p) })
 }
 
+// moves says whether the status of the pool has it that pods move away from the node, as
+// that of daemon/internal/pool does, whatever the pace of the drain.
+func (c *claim) moves() bool {
+	if c.Disrupting != nil {
+		return !plan.DeleteReason(c.Disrupting.Reason).Traits().Empty
+	}
+	return c.Deleting && c.Registered
+}
+
 // displace deletes a pod that its controller makes anew.
-func (r *run) displace(p *pod, voluntary bool) {
+func (r *run) displace(p *pod) {
 	r.report.Evictions++
-	if voluntary {
+	if p.node != nil && p.node.claim != nil && p.node.claim.moves() {
 		r.evicted = date(r.clock.now)
 	}
 	r.terminate(p)

@@ -189,6 +189,15 @@ func setStatus(p *v1.NodePool, class *awsv1.EC2NodeClass, claims []*v1.NodeClaim
 	}
 }
 
+// podsLeave says whether pods move away from the node of the NodeClaim. One that goes at
+// once, as at the end of its life or when somebody deletes it, says no reason.
+func podsLeave(c *v1.NodeClaim) bool {
+	if why := c.Conditions().Get(v1.ConditionDisruptionReason); why.IsTrue() {
+		return !plan.DeleteReason(why.Reason).Traits().Empty
+	}
+	return c.DeletionTimestamp != nil && c.Status.NodeName != ""
+}
+
 // setTotals counts the pool's nodes and their resources, and says whether pods move away
 // from one of them.
 func setTotals(p *v1.NodePool, claims []*v1.NodeClaim) (moves bool) {
@@ -198,8 +207,7 @@ func setTotals(p *v1.NodePool, claims []*v1.NodeClaim) (moves bool) {
 			continue
 		}
 		nodes++
-		why := c.Conditions().Get(v1.ConditionDisruptionReason)
-		moves = moves || why.IsTrue() && !plan.DeleteReason(why.Reason).Traits().Empty
+		moves = moves || podsLeave(c)
 		for r, q := range c.Status.Capacity {
 			sum := total[r]
 			sum.Add(q)

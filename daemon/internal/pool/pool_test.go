@@ -20,19 +20,28 @@ func TestSetStatus_SaysWhetherPodsMoveAndSinceWhenNoneDo(t *testing.T) {
 	p := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
 	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", Labels: map[string]string{v1.LabelNodePool: "p"}}}
 	for i, c := range []struct {
-		reason string // of the claim's disruption; "" for none
-		want   metav1.ConditionStatus
-		until  time.Time
+		reason  string // of the claim's disruption; "" for none
+		deleted bool
+		node    string
+		want    metav1.ConditionStatus
+		until   time.Time
 	}{
-		{"", metav1.ConditionUnknown, time.Time{}},
-		{"Empty", metav1.ConditionUnknown, time.Time{}},
-		{"Underutilized", metav1.ConditionTrue, now.Add(2 * time.Hour)},
-		{"Drifted", metav1.ConditionTrue, now.Add(3 * time.Hour)},
-		{"Empty", metav1.ConditionFalse, now.Add(4 * time.Hour)},
-		{"", metav1.ConditionFalse, now.Add(4 * time.Hour)},
+		{"", false, "n", metav1.ConditionUnknown, time.Time{}},
+		{"", true, "", metav1.ConditionUnknown, time.Time{}}, // it never came up
+		{"Empty", false, "n", metav1.ConditionUnknown, time.Time{}},
+		{"Empty", true, "n", metav1.ConditionUnknown, time.Time{}},
+		{"Underutilized", false, "n", metav1.ConditionTrue, now.Add(4 * time.Hour)},
+		{"Drifted", true, "n", metav1.ConditionTrue, now.Add(5 * time.Hour)},
+		{"Empty", true, "n", metav1.ConditionFalse, now.Add(6 * time.Hour)},
+		{"", false, "n", metav1.ConditionFalse, now.Add(6 * time.Hour)},
+		{"", true, "n", metav1.ConditionTrue, now.Add(8 * time.Hour)}, // at the end of its life, or by hand
+		{"", false, "n", metav1.ConditionFalse, now.Add(9 * time.Hour)},
 	} {
 		at := now.Add(time.Duration(i) * time.Hour)
-		claim.Status.Conditions = nil
+		claim.Status.Conditions, claim.Status.NodeName, claim.DeletionTimestamp = nil, c.node, nil
+		if c.deleted {
+			claim.DeletionTimestamp = &metav1.Time{Time: at}
+		}
 		if c.reason != "" {
 			claim.Conditions().Set(v1.ConditionDisruptionReason, metav1.ConditionTrue, c.reason, "", at)
 		}
