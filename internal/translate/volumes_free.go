@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -45,7 +46,7 @@ type site struct {
 	volumes []int
 }
 
-// nearBy tells the sites apart by the values of one key.
+// nearBy is the sites by the values of one key.
 type nearBy struct {
 	of   map[string][]int // sites that name these values
 	also []int            // sites that name none
@@ -83,12 +84,12 @@ func NewFreeVolumes(volumes []FreeVolume) *FreeVolumes {
 	for _, key := range slices.Sorted(maps.Keys(at)) {
 		f.sites = append(f.sites, site{at[key], holds[key]})
 	}
-	f.tellApart()
+	f.indexSites()
 	return f
 }
 
-// tellApart fills near.
-func (f *FreeVolumes) tellApart() {
+// indexSites fills near.
+func (f *FreeVolumes) indexSites() {
 	for _, s := range f.sites {
 		for _, r := range s.at {
 			if _, names := valuesNamed(r); names {
@@ -275,7 +276,7 @@ func (s *search) served(at label.Requirements, sites []int) int {
 	key := at.AppendKey(nil)
 	var volumes []int
 	for _, i := range sites {
-		if string(at.And(s.sites[i].at).AppendKey(nil)) == string(key) {
+		if bytes.Equal(at.And(s.sites[i].at).AppendKey(nil), key) {
 			volumes = append(volumes, s.sites[i].volumes...)
 		}
 	}
