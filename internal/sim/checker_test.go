@@ -279,6 +279,34 @@ func TestChecker_FindsEveryBrokenRule(t *testing.T) {
 	}
 }
 
+// What goes at once goes without an announcement, and a daemon that starts knows of it from
+// the pool's status all the same.
+func TestRun_ADaemonThatStartsKnowsWhenPodsLeftNodesThatWereNotAnnounced(t *testing.T) {
+	announced := func(why plan.DeleteReason) func(*claim) {
+		return func(c *claim) { c.Disrupting = &cluster.Disrupting{Reason: string(why)} }
+	}
+	for name, c := range map[string]struct {
+		goes  func(*claim)
+		knows bool
+	}{
+		"at the end of its life, with a bound on the drain": {func(c *claim) { c.Deleting = true }, true},
+		"announced, to save money":                          {announced(plan.Underutilized), true},
+		"empty, so that nobody expects pods there":          {announced(plan.Empty), false},
+		"deleted before it was up":                          {func(c *claim) { c.Deleting, c.Registered = true, false }, false},
+	} {
+		r := standing(nil)
+		r.clock.now = time.Hour
+		c.goes(r.claims[0])
+		r.evict(r.pods["default/p0"], false)
+		r.claims[0].Deleting, r.claims[0].Disrupting = false, nil // it is gone
+		r.clock.now += time.Minute
+		r.daemon.restart()
+		if got := r.daemon.memory.EvictedUntil; got.Equal(date(time.Hour)) != c.knows {
+			t.Errorf("%s: the daemon knows of evictions until %s", name, got)
+		}
+	}
+}
+
 // deleted deletes the pool.
 func deleted(c *Config) { c.Pools[0].Deleting = true }
 
