@@ -45,21 +45,18 @@ func (c *converter) addTemplate(s subject, base string, m meta, spec wire.AWSNod
 // addClass notes a class, whose name must be its own.
 func (c *converter) addClass(added *class) {
 	name := added.out.Metadata.Name
-	if other, taken := c.classes[name]; taken && name != "" {
-		if added.current != nil && other.current != nil {
-			c.twice(added.subject, other.subject)
-			return
-		}
-		c.fail(added.subject, "metadata.name", fmt.Sprintf("%s would become an EC2NodeClass of the same name", other.where()), "rename one of the two and what refers to it")
+	other := rival(added.subject, c.classes[name], func(cl *class) string { return cl.source })
+	switch {
+	case name == "" || other == nil || added.copied == other.copied && c.severalFiles(added.subject, other.subject, wire.KindEC2NodeClass, name):
+	case added.current != nil && other.current != nil:
+		c.sameName(added.subject, other.subject)
+		return
+	default:
+		c.fail(added.subject, "metadata.name", fmt.Sprintf("%s would become an EC2NodeClass of the same name", other.where()), "rename one of the two and what refers to it"+orApart(added.subject, other.subject))
 		return
 	}
-	c.classes[name] = added
+	c.classes[name] = append(c.classes[name], added)
 	c.order = append(c.order, added)
-}
-
-// twice reports two objects of v1 with one name, as folders for several clusters have them.
-func (c *converter) twice(s, other subject) {
-	c.fail(s, "metadata.name", other.where()+" has the same name", "convert the objects of each cluster by themselves, or rename one of the two")
 }
 
 // identity sets the instance profile or the role.

@@ -22,6 +22,12 @@ type Options struct {
 type Result struct {
 	Errors   []Problem
 	Warnings []Problem
+	// Left are the documents of folders that another program has to render first. What they have is
+	// not in the output.
+	Left []Problem
+	// Twice are the objects of which another file has one of the same kind and name. All of them
+	// are in the output, and a cluster has one of them.
+	Twice []Problem
 	// Others says, once for each source, what of it is not of Karpenter and not in the output.
 	Others []string
 	// Environment is the settings that the daemon has, as environment variables; nil if the input
@@ -31,6 +37,7 @@ type Result struct {
 	classes []*class
 	pools   []*pool
 	claims  []claim
+	shared  map[string]bool
 	lacks   []Problem  // what resources cannot have of objects of v1
 	current []document // of v1 already
 	config  *configMap
@@ -40,7 +47,7 @@ type Result struct {
 type converter struct {
 	report
 	options Options
-	classes map[string]*class
+	classes map[string][]*class // by name
 	order   []*class
 	pools   []*pool
 	claims  []claim
@@ -49,6 +56,8 @@ type converter struct {
 	unread  map[string]bool // by name: objects with an error, which are not missing
 	live    bool            // the objects are in a cluster: each Provisioner has a class of its own name
 	served  bool            // and they are served as they are
+	twice   []Problem
+	shared  map[string]bool // of what one name is there twice; see shareName
 	notes   []Problem
 	lacks   []Problem
 
@@ -62,7 +71,7 @@ type converter struct {
 }
 
 func newConverter(options Options) *converter {
-	return &converter{options: options, classes: map[string]*class{}, renamed: map[string]string{}, unread: map[string]bool{}, given: map[string]given{}}
+	return &converter{options: options, classes: map[string][]*class{}, shared: map[string]bool{}, renamed: map[string]string{}, unread: map[string]bool{}, given: map[string]given{}}
 }
 
 // Convert converts all objects of the sources together.
@@ -95,7 +104,7 @@ func Convert(sources []Source, options Options) Result {
 	for _, d := range of[formatNotThere] {
 		c.notThere(d)
 	}
-	result := Result{Errors: c.errors, Warnings: c.warnings, classes: c.order, pools: c.pools, claims: c.claims, lacks: c.lacks, current: c.current}
+	result := Result{Errors: c.errors, Warnings: c.warnings, Left: c.left, Twice: c.twice, shared: c.shared, classes: c.order, pools: c.pools, claims: c.claims, lacks: c.lacks, current: c.current}
 	result.Others = c.others(sources)
 	environment := c.environment()
 	if c.hasSettings || len(environment) > 0 {
@@ -108,7 +117,7 @@ func Convert(sources []Source, options Options) Result {
 }
 
 // sort reads the sources and says what each document is in. An object that is there twice,
-// word for word, counts once.
+// word for word, counts once; a pool does so once the classes are known.
 func (c *converter) sort(sources []Source) map[format][]document {
 	var all []document
 	for _, source := range sources {
@@ -130,8 +139,14 @@ func (c *converter) sort(sources []Source) map[format][]document {
 		case patch:
 			c.warn(d.subject(), "", "is left out, as it is a patch in "+by, "convert the output of kustomize build")
 			f = formatBroken
-		case slices.ContainsFunc(of[f], func(other document) bool { return reflect.DeepEqual(other.body, d.body) }):
-			continue
+		default:
+			same := slices.IndexFunc(of[f], func(other document) bool { return reflect.DeepEqual(other.body, d.body) })
+			if same >= 0 && (d.refersTo() == "" || of[f][same].source == d.source) {
+				continue
+			}
+			if same >= 0 {
+				d.first = of[f][same].source
+			}
 		}
 		of[f] = append(of[f], d)
 	}
@@ -140,6 +155,9 @@ func (c *converter) sort(sources []Source) map[format][]document {
 
 // read reads one object, and notes if it has an error.
 func (c *converter) read(d document, by func(document)) {
+	if name := d.refersTo(); d.first != "" && c.classFor(d.subject(), name) == c.classFor(subject{source: d.first}, name) {
+		return
+	}
 	before := len(c.errors)
 	by(d)
 	if len(c.errors) > before {

@@ -10,14 +10,17 @@ import (
 
 // Source is a text with YAML documents.
 type Source struct {
-	Name string // in messages; "" for none
-	Text string
+	Name  string // in messages; "" for none
+	Text  string
+	Found bool // in a folder, and nobody has named it: it may be what another program reads
 }
 
 // document is one object of a source.
 type document struct {
 	source string
-	number int // counts from 1 within the source
+	found  bool
+	number int    // counts from 1 within the source
+	first  string // the source that has it word for word, before this one
 	body   map[string]any
 	live   bool     // in a cluster, and no manifest
 	at     string   // its place in a list without a kind
@@ -66,7 +69,7 @@ func documents(s Source, r *report) []document {
 		if strings.TrimSpace(text) != "" {
 			number++
 		}
-		d := document{source: s.Name, number: number}
+		d := document{source: s.Name, found: s.Found, number: number}
 		body, twice, err := parse(text)
 		if err != nil || twice != "" {
 			// Once more with the lines before it, so that the text has the line of the file.
@@ -98,7 +101,7 @@ func (d document) objects(body any, twice string, r *report) []document {
 		d.doubles(twice)
 		var all []document
 		for _, of := range objects {
-			item := document{source: d.source, number: d.number, body: of.object, at: of.at, twice: d.twice}
+			item := document{source: d.source, found: d.found, number: d.number, body: of.object, at: of.at, twice: d.twice}
 			if of.object == nil {
 				r.skip(item)
 				continue
@@ -154,7 +157,16 @@ func (d document) broken(text string, line int, err error, r *report) {
 		what, remedy = fmt.Sprintf("no YAML, as line %d is not in UTF-8", line+at), "save the file as UTF-8"
 	}
 	r.took(d)
+	if d.found && unrendered(text) {
+		r.left = append(r.left, Problem{Source: d.source, Object: d.subject().object, What: what, Remedy: remedy})
+		return
+	}
 	r.fail(d.subject(), "", what, remedy)
+}
+
+// unrendered says whether another program makes the manifest of the text first.
+func unrendered(text string) bool {
+	return strings.Contains(text, "{{") || strings.Contains(text, "%{")
 }
 
 // expand returns the items of a List, also of Lists in it, and the document itself otherwise.
@@ -173,7 +185,7 @@ func (d document) expand(r *report) []document {
 		if kind := strings.TrimSuffix(d.text("kind"), "List"); kind != "" && object["kind"] == nil {
 			object["apiVersion"], object["kind"] = d.body["apiVersion"], kind
 		}
-		all = append(all, document{source: d.source, number: d.number, body: object, at: d.at, twice: d.twice}.expand(r)...)
+		all = append(all, document{source: d.source, found: d.found, number: d.number, body: object, at: d.at, twice: d.twice}.expand(r)...)
 	}
 	return all
 }

@@ -41,7 +41,7 @@ type reference string
 // has under the same name gets an import block. daemon is an expression for the daemon's id,
 // such as karpenter_daemon.this.id; "" makes it a variable.
 func (r Result) HCL(daemon string) (string, []Problem) {
-	w := &hclWriter{names: map[string]string{}, snakes: map[string]string{}, variables: map[string]string{}, daemon: reference(cmp.Or(daemon, "var."+daemonVariable))}
+	w := &hclWriter{labels: map[*class]string{}, imported: map[string]bool{}, origin: r.origin, snakes: map[string]string{}, variables: map[string]string{}, daemon: reference(cmp.Or(daemon, "var."+daemonVariable))}
 	w.warnings = slices.Clone(r.lacks)
 	file := hclwrite.NewEmptyFile()
 	body := file.Body()
@@ -51,7 +51,7 @@ func (r Result) HCL(daemon string) (string, []Problem) {
 			w.warn(c.subject, field, what, remedy)
 			continue
 		}
-		w.names[c.out.Metadata.Name] = unique(labels, c.out.Metadata.Name)
+		w.labels[c] = unique(labels, c.out.Metadata.Name)
 		w.class(body, c)
 		if daemon == "" {
 			w.variables[daemonVariable] = ""
@@ -75,7 +75,7 @@ func (r Result) HCL(daemon string) (string, []Problem) {
 // class writes an EC2NodeClass.
 func (w *hclWriter) class(body *hclwrite.Body, c *class) {
 	m := c.out.Metadata
-	block := w.startBlock(body, c.subject, "karpenter_node_class", w.names[m.Name], m, !c.copied && !c.fromAlpha())
+	block := w.startBlock(body, c.subject, "karpenter_node_class", w.labels[c], m, !c.copied && !c.fromAlpha())
 	block.SetAttributeRaw("daemon", raw(hclsyntax.TokenIdent, string(w.daemon)))
 	if c.current != nil {
 		w.fields(block, *c.current)
@@ -88,18 +88,20 @@ func (w *hclWriter) class(body *hclwrite.Body, c *class) {
 func (w *hclWriter) pool(body *hclwrite.Body, p *pool, label string) {
 	m := p.out.Metadata
 	block := w.startBlock(body, p.subject, "karpenter_node_pool", label, m, !p.fromAlpha())
-	w.fields(block, w.poolConfig(p.out.Spec))
+	w.fields(block, w.poolConfig(p))
 }
 
 // hclWriter writes values and notes what has no place.
 type hclWriter struct {
 	report
-	names   map[string]string // of EC2NodeClasses, to the labels of their resources
-	snakes  map[string]string // of fields, to names of attributes
-	begun   bool              // a block is there
-	subject subject
-	field   string
-	daemon  reference
+	labels   map[*class]string // of the resources of EC2NodeClasses
+	imported map[string]bool   // addresses in the API, each of which one resource has
+	origin   func(kind, name, source string) string
+	snakes   map[string]string // of fields, to names of attributes
+	begun    bool              // a block is there
+	subject  subject
+	field    string
+	daemon   reference
 	// variables are those that the configuration declares, with their names in the manifests.
 	variables map[string]string
 }
@@ -139,7 +141,12 @@ func (w *hclWriter) startBlock(body *hclwrite.Body, s subject, kind, label strin
 	w.begun = true
 	w.subject = s
 	w.field = "metadata.name"
-	if imported {
+	ofKind := map[string]string{"karpenter_node_class": wire.KindEC2NodeClass, "karpenter_node_pool": wire.KindNodePool}[kind]
+	if from := w.origin(ofKind, m.Name, s.source); from != "" {
+		body.AppendUnstructuredTokens(raw(hclsyntax.TokenComment, from))
+	}
+	if object := shareName(ofKind, m.Name); imported && !w.imported[object] {
+		w.imported[object] = true
 		block := body.AppendNewBlock("import", nil).Body()
 		block.SetAttributeRaw("to", raw(hclsyntax.TokenIdent, kind+"."+label))
 		block.SetAttributeRaw("id", w.text(m.Name))
@@ -188,10 +195,11 @@ func (s subject) fromAlpha() bool {
 	return strings.HasPrefix(s.object, wire.KindProvisioner+" ") || strings.HasPrefix(s.object, wire.KindAWSNodeTemplate+" ")
 }
 
-func (w *hclWriter) poolConfig(spec nodePoolSpec) poolConfig {
+func (w *hclWriter) poolConfig(p *pool) poolConfig {
+	spec := p.out.Spec
 	node := spec.Template.Spec
 	out := poolConfig{
-		NodeClass: w.classNamed(node.NodeClassRef.Name),
+		NodeClass: w.classNamed(p.class, node.NodeClassRef.Name),
 		Taints:    node.Taints, StartupTaints: node.StartupTaints, Requirements: node.Requirements,
 		Limits: spec.Limits, Weight: spec.Weight, Replicas: spec.Replicas, ExpireAfter: node.ExpireAfter, GracePeriod: node.GracePeriod, Disruption: spec.Disruption,
 	}
@@ -202,8 +210,8 @@ func (w *hclWriter) poolConfig(spec nodePoolSpec) poolConfig {
 }
 
 // classNamed refers to a class of the configuration, or else names one that exists.
-func (w *hclWriter) classNamed(name string) reference {
-	if label, ok := w.names[name]; ok {
+func (w *hclWriter) classNamed(c *class, name string) reference {
+	if label, ok := w.labels[c]; ok {
 		return reference("karpenter_node_class." + label + ".name")
 	}
 	w.field = "spec.template.spec.nodeClassRef.name"

@@ -74,11 +74,14 @@ func (c *converter) softPairs(s subject, field string, k wire.Kubelet) {
 // placeKubelets moves the kubelet settings of pools to their classes, as v1 has them
 // there. A class whose pools have different settings becomes several.
 func (c *converter) placeKubelets() {
-	users := map[string][]*pool{}
+	users := map[*class][]*pool{}
 	for _, p := range c.pools {
 		name := p.out.Spec.Template.Spec.NodeClassRef.Name
-		users[name] = append(users[name], p)
-		cl, known := c.classes[name]
+		cl := c.classFor(p.subject, name)
+		known := cl != nil
+		if p.class = cl; known {
+			users[cl] = append(users[cl], p)
+		}
 		switch {
 		case name == "":
 		case p.current: // says nothing of kubelets, and stays as it is
@@ -93,7 +96,7 @@ func (c *converter) placeKubelets() {
 	}
 	for _, cl := range append([]*class(nil), c.order...) {
 		if name := cl.out.Metadata.Name; cl.current == nil && name != "" {
-			c.share(cl, users[name])
+			c.share(cl, users[cl])
 		}
 	}
 }
@@ -134,7 +137,7 @@ func (c *converter) share(cl *class, users []*pool) {
 		c.warn(first.subject, first.kubeletField, fmt.Sprintf("v1 has it in the EC2NodeClass, and other NodePools of %q have other settings, so %q is a copy with these", cl.out.Metadata.Name, copied.out.Metadata.Name), "")
 		c.addClass(&copied)
 		for _, p := range settings[text] {
-			p.out.Spec.Template.Spec.NodeClassRef.Name = copied.out.Metadata.Name
+			p.class, p.out.Spec.Template.Spec.NodeClassRef.Name = &copied, copied.out.Metadata.Name
 		}
 	}
 }

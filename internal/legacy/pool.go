@@ -27,7 +27,8 @@ type pool struct {
 	kubelet      *wire.Kubelet
 	kubeletField string
 	refField     string
-	current      bool // the input has it in v1 already, and it stays as it is
+	class        *class // nil if the input has none of its name
+	current      bool   // the input has it in v1 already, and it stays as it is
 }
 
 // provisioner converts a Provisioner, and its inline provider to a class.
@@ -59,15 +60,17 @@ func (c *converter) provisioner(d document, p wire.Provisioner) {
 
 // addPool notes a pool, whose name must be its own.
 func (c *converter) addPool(p *pool) {
-	for _, other := range c.pools {
-		if other.out.Metadata.Name == p.out.Metadata.Name && p.out.Metadata.Name != "" {
-			if p.current && other.current {
-				c.twice(p.subject, other.subject)
-				return
-			}
-			c.fail(p.subject, "metadata.name", fmt.Sprintf("%s would become a NodePool of the same name", other.where()), "rename one of the two")
-			return
-		}
+	name := p.out.Metadata.Name
+	others := slices.DeleteFunc(slices.Clone(c.pools), func(other *pool) bool { return other.out.Metadata.Name != name })
+	other := rival(p.subject, others, func(other *pool) string { return other.source })
+	switch {
+	case name == "" || other == nil || c.severalFiles(p.subject, other.subject, wire.KindNodePool, name):
+	case p.current && other.current:
+		c.sameName(p.subject, other.subject)
+		return
+	default:
+		c.fail(p.subject, "metadata.name", fmt.Sprintf("%s would become a NodePool of the same name", other.where()), "rename one of the two"+orApart(p.subject, other.subject))
+		return
 	}
 	c.pools = append(c.pools, p)
 }

@@ -42,6 +42,7 @@ func subjectOf(source, kind, name string) subject {
 // report collects problems.
 type report struct {
 	warnings, errors []Problem
+	left             []Problem       // templates that another program renders
 	skipped          []document      // what is not of Karpenter
 	sources          map[string]bool // that have an object or a setting of Karpenter
 }

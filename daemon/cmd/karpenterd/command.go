@@ -21,6 +21,7 @@ const (
 	exitDone   = 0
 	exitFailed = 1
 	exitUsage  = 2 // the command line was wrong, and nothing was done
+	exitPartly = 3 // something was done, and not all
 )
 
 // plugin is how users call the program where kubectl runs it, by the name of its file.
@@ -40,6 +41,11 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
+// partlyError is of a command that has done something, and not all.
+type partlyError struct{ error }
+
+func (e partlyError) Unwrap() error { return e.error }
+
 // execute runs the program with its arguments, its own name first, and returns the exit code.
 func execute(ctx context.Context, args []string, s streams, env func(string) string) int {
 	root := newRoot(s, env)
@@ -55,8 +61,12 @@ func execute(ctx context.Context, args []string, s streams, env func(string) str
 	}
 	fmt.Fprintln(s.err, "karpenterd:", err)
 	var usage usageError
-	if !began || errors.As(err, &usage) {
+	var partly partlyError
+	switch {
+	case !began || errors.As(err, &usage):
 		return exitUsage
+	case errors.As(err, &partly):
+		return exitPartly
 	}
 	return exitFailed
 }

@@ -51,6 +51,7 @@ func (r *reading) sources(names []string, in io.Reader) (all []legacy.Source, sk
 			case err != nil:
 				return nil, nil, err
 			default:
+				source.Found = isFolder
 				all = append(all, source)
 			}
 		}

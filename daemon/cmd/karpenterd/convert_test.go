@@ -156,10 +156,169 @@ func TestConvert_TakesFoldersAsPeopleHaveThem(t *testing.T) {
 	if want := "warning: " + filepath.Join(dir, "overlay", "patch.yaml") + `: Provisioner "a": is left out, as it is a patch in ` + filepath.Join(dir, "overlay", "kustomization.yaml"); !strings.Contains(said, want) || strings.Contains(said, "error:") {
 		t.Error(said)
 	}
-	write("templates/pool.yaml", "apiVersion: karpenter.sh/v1\nkind: NodePool\nspec:\n  requirements: {{ toYaml .Values.requirements | nindent 4 }}\n")
-	out, said, err = runConvert("", "--role", "nodes", dir)
-	if want := "error: " + filepath.Join(dir, "templates", "pool.yaml") + ": document 1: no YAML, as line 4 is a template of Helm: requirements: {{ toYaml .Values.requirements | nindent 4 }}; render it first with helm template"; err == nil || out != "" || !strings.Contains(said, want) {
-		t.Error(err, said)
+}
+
+// folderOf writes files into a folder.
+func folderOf(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// execConvert runs the command as users do, for its exit code.
+func execConvert(args ...string) (code int, out, said string) {
+	var outs, errs strings.Builder
+	code = execute(context.Background(), append([]string{"karpenterd", "convert"}, args...), streams{in: strings.NewReader(""), out: &outs, err: &errs}, func(string) string { return "" })
+	return code, outs.String(), errs.String()
+}
+
+const (
+	helmPool = "apiVersion: karpenter.sh/v1\nkind: NodePool\nspec:\n  requirements: {{ toYaml .Values.requirements | nindent 4 }}\n"
+	loopPool = "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: ${name}}\nspec:\n  requirements:\n%{ for zone in zones ~}\n  - ${zone}\n%{ endfor ~}\n"
+)
+
+// A template that another program renders is no manifest yet. In a folder it stands beside
+// manifests, and keeps none of them from being converted; a file that is named is meant.
+func TestConvert_TemplatesInAFolderAreLeftOutAndTheExitCodeSaysSo(t *testing.T) {
+	dir := folderOf(t, map[string]string{"pool.yaml": oldPool, "class.yaml": oldTemplate, "templates/pool.yaml": helmPool, "pool.yml.tpl": loopPool})
+	for _, flag := range []string{"--hcl=false", "--hcl"} {
+		plain, whole, _ := execConvert(flag, "--role", "nodes", filepath.Join(dir, "pool.yaml"), filepath.Join(dir, "class.yaml"))
+		code, out, said := execConvert(flag, "--role", "nodes", dir)
+		if plain != exitDone || code != exitPartly || out == "" || out != whole {
+			t.Errorf("%s: exit codes %d and %d, said %s:\n%s", flag, plain, code, said, out)
+		}
+		for _, want := range []string{
+			"left out: " + filepath.Join(dir, "templates", "pool.yaml") + ": document 1: no YAML, as line 4 is a template of Helm: requirements: {{ toYaml .Values.requirements | nindent 4 }}; render it first with helm template\n",
+			"left out: " + filepath.Join(dir, "pool.yml.tpl") + ": document 1: no YAML",
+			"render it first with the function templatefile of Terraform\n",
+			"karpenterd: convert: not complete: 2 documents are left out\n",
+		} {
+			if !strings.Contains(said, want) {
+				t.Errorf("%s: %q is not said:\n%s", flag, want, said)
+			}
+		}
+	}
+	if code, out, said := execConvert("--role", "nodes", filepath.Join(dir, "pool.yaml"), filepath.Join(dir, "class.yaml"), filepath.Join(dir, "pool.yml.tpl")); code != exitFailed || out != "" || !strings.Contains(said, "error: "+filepath.Join(dir, "pool.yml.tpl")) {
+		t.Errorf("a template that is named: %d, said %s:\n%s", code, said, out)
+	}
+	if code, out, _ := execConvert("--strict", folderOf(t, map[string]string{"a.yaml": oldBeta, "b.yaml": quiet, "c.yaml": helmPool})); code != exitFailed || out != "" {
+		t.Errorf("--strict: %d:\n%s", code, out)
+	}
+}
+
+// What is left out must not be missed in silence: settings of the kubelet have no place without
+// the class, and nothing at all is no conversion.
+func TestConvert_NothingIsWrittenWhereWhatIsLeftOutIsNeeded(t *testing.T) {
+	kubelet := strings.Replace(oldPool, "spec: {", "spec: {kubeletConfiguration: {maxPods: 20}, ", 1)
+	class := "apiVersion: karpenter.k8s.aws/v1alpha1\nkind: AWSNodeTemplate\nmetadata: {name: {{ .Values.name }}}\n"
+	for name, files := range map[string]map[string]string{"the class": {"pool.yaml": kubelet, "class.yaml": class}, "all": {"class.yaml": class}} {
+		if code, out, said := execConvert("--role", "nodes", folderOf(t, files)); code != exitFailed || out != "" || !strings.Contains(said, "left out: ") || !strings.Contains(said, "nothing is written") {
+			t.Errorf("%s: %d, said %s:\n%s", name, code, said, out)
+		}
+	}
+}
+
+// Folders have the objects of several clusters, or examples of which each is whole by itself: one
+// name is there twice. All are written, each pool with the class of its own folder or file.
+func TestConvert_OneNameInSeveralFilesIsWrittenOftenAndTheExitCodeSaysSo(t *testing.T) {
+	dir := folderOf(t, map[string]string{
+		"dev/pool.yaml":  strings.Replace(oldPool, "spec: {", "spec: {kubeletConfiguration: {maxPods: 10}, ", 1),
+		"dev/class.yaml": strings.Replace(oldTemplate, "a: b", "a: dev", 1),
+		"pool.yaml":      strings.Replace(oldPool, "spec: {", "spec: {kubeletConfiguration: {maxPods: 20}, ", 1),
+		"class.yaml":     strings.Replace(oldTemplate, "a: b", "a: prod", 1),
+	})
+	code, out, said := execConvert("--role", "nodes", dir)
+	if code != exitPartly || strings.Count(out, "\nkind: NodePool\n") != 2 || strings.Count(out, "\nkind: EC2NodeClass\n") != 2 {
+		t.Fatalf("%d, said %s:\n%s", code, said, out)
+	}
+	for _, want := range []string{
+		"twice: " + filepath.Join(dir, "pool.yaml") + `: Provisioner "a": metadata.name: Provisioner "a" of ` + filepath.Join(dir, "dev", "pool.yaml") + " has the same name, and a cluster has one of them; convert the objects of each cluster by themselves, or remove one of the two\n",
+		"karpenterd: convert: not complete: of 2 names there are several objects, and all are written\n",
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is not said:\n%s", want, said)
+		}
+	}
+	for folder, n := range map[string]string{"dev": "10", "prod": "20"} {
+		if of := documentWith(out, "a: "+folder); !strings.Contains(of, "maxPods: "+n+"\n") {
+			t.Errorf("the class of %s lacks the kubelet of its pool:\n%s", folder, of)
+		}
+	}
+	if of := documentWith(out, "a: dev"); !strings.HasPrefix(of, "# From "+filepath.Join(dir, "dev", "class.yaml")+".\n") {
+		t.Errorf("the file is not named:\n%s", of)
+	}
+	code, out, _ = execConvert("--hcl", "--role", "nodes", dir)
+	if code != exitPartly {
+		t.Errorf("%d:\n%s", code, out)
+	}
+	for _, want := range []string{"# From " + filepath.Join(dir, "dev", "class.yaml") + ".\n", `resource "karpenter_node_class" "b" {`, `resource "karpenter_node_class" "b_2" {`, `resource "karpenter_node_pool" "a_2" {`, "karpenter_node_class.b.name", "karpenter_node_class.b_2.name"} {
+		if strings.Count(out, want) != 1 {
+			t.Errorf("%q is not there once:\n%s", want, out)
+		}
+	}
+}
+
+// Two clusters may have one pool word for word, and other classes: each class gets what the pool has.
+func TestConvert_APoolThatTwoFoldersHaveIsWrittenForEachOfTheirClasses(t *testing.T) {
+	pool := strings.Replace(oldPool, "spec: {", "spec: {kubeletConfiguration: {maxPods: 10}, ", 1)
+	files := map[string]string{"dev/pool.yaml": pool, "dev/class.yaml": oldTemplate, "prod/pool.yaml": pool, "prod/class.yaml": strings.Replace(oldTemplate, "a: b", "a: c", 1)}
+	code, out, said := execConvert("--role", "nodes", folderOf(t, files))
+	if code != exitPartly || strings.Count(out, "\nkind: NodePool\n") != 2 || strings.Count(out, "maxPods: 10\n") != 2 {
+		t.Errorf("%d, said %s:\n%s", code, said, out)
+	}
+	files["prod/class.yaml"] = oldTemplate
+	code, out, said = execConvert("--role", "nodes", folderOf(t, files))
+	if code != exitDone || strings.Count(out, "\nkind: NodePool\n") != 1 || strings.Count(out, "maxPods: 10\n") != 1 {
+		t.Errorf("with one class: %d, said %s:\n%s", code, said, out)
+	}
+}
+
+// Two objects of one name in one file are a mistake, whatever other files have.
+func TestConvert_OneNameTwiceInAFileIsAnErrorBesideOtherFiles(t *testing.T) {
+	pool := func(weight string) string {
+		return "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: a}\nspec: {weight: " + weight + ", template: {spec: {requirements: [], nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: b}}}, disruption: {consolidateAfter: 1m}}\n"
+	}
+	code, out, said := execConvert(folderOf(t, map[string]string{"a.yaml": pool("1"), "b.yaml": pool("2") + "---\n" + pool("3")}))
+	if code != exitFailed || out != "" || !strings.Contains(said, "b.yaml has the same name; convert the objects of each cluster by themselves") {
+		t.Errorf("%d, said %s:\n%s", code, said, out)
+	}
+}
+
+// documentWith is the document that has a text.
+func documentWith(out, text string) string {
+	for of := range strings.SplitSeq(out, "---\n") {
+		if strings.Contains(of, text) {
+			return of
+		}
+	}
+	return ""
+}
+
+// Objects of v1 and v1beta1 with one name are one object of a cluster, before and after. Only the
+// first is imported, as the second would be the same.
+func TestConvert_AnObjectInTwoVersionsIsImportedOnce(t *testing.T) {
+	current := "apiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {name: b}\nspec: {role: r, amiSelectorTerms: [{alias: al2023@latest}], subnetSelectorTerms: [{id: subnet-1}], securityGroupSelectorTerms: [{id: sg-1}]}\n"
+	older := "apiVersion: karpenter.k8s.aws/v1beta1\nkind: EC2NodeClass\nmetadata: {name: b}\nspec: {role: r, amiFamily: AL2023, subnetSelectorTerms: [{id: subnet-1}], securityGroupSelectorTerms: [{id: sg-1}]}\n"
+	dir := folderOf(t, map[string]string{"v1/class.yaml": current, "v1beta1/class.yaml": older})
+	code, out, said := execConvert("--hcl", dir)
+	if code != exitPartly || strings.Count(out, "resource ") != 2 || strings.Count(out, "import {") != 1 {
+		t.Errorf("%d, said %s:\n%s", code, said, out)
+	}
+	code, out, said = execConvert(dir)
+	if code != exitPartly || strings.Count(out, "kind: EC2NodeClass") != 2 || strings.Count(out, "# From ") != 2 {
+		t.Errorf("%d, said %s:\n%s", code, said, out)
+	}
+	if code, out, _ := execConvert("--strict", "--hcl", dir); code != exitFailed || out != "" {
+		t.Errorf("--strict: %d:\n%s", code, out)
 	}
 }
 
