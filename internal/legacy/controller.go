@@ -159,6 +159,9 @@ func (o *origin) values(base string, values any, sure bool) {
 	if o.read {
 		o.elsewhereAll(join(base, "controller.envFrom"), listAt(root, "controller.envFrom"))
 	}
+	if o.read || sure {
+		o.pods(base, root)
+	}
 	env := join(base, "controller.env")
 	o.leave(env, o.variables(env, listAt(root, "controller.env")))
 }

@@ -198,3 +198,35 @@ func TestConvert_SettingsOfTheNewestChartAreRead(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// Values of the chart say how the pods run, too. Attributes of the daemon and values of its chart
+// have most of it, and none of it is in the output.
+func TestConvert_ValuesThatSayHowPodsRunAreNamed(t *testing.T) {
+	const says = "how the pods of the controller run is not converted: "
+	for name, tt := range map[string]struct{ text, names string }{
+		"values":       {"settings: {clusterName: c}\nhostNetwork: true\nreplicas: 3\ncontroller: {env: [{name: A, value: b}], metrics: {port: 8000}, resources: {requests: {cpu: 1}}}\nlogLevel: debug\nserviceMonitor: {enabled: true}\n", "controller.resources, hostNetwork, replicas, serviceMonitor; "},
+		"in a part":    {"karpenter: {settings: {clusterName: c}, tolerations: [{operator: Exists}], affinity: {}, dnsPolicy: ''}\nother: {replicas: 2}\n", "karpenter.tolerations; "},
+		"of Flux":      {"apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: karpenter}\nspec: {chart: {spec: {chart: karpenter}}, values: {replicas: 1, serviceAccount: {name: karpenter}, settings: {clusterName: c}}}\n", "spec.values.replicas, spec.values.serviceAccount; "},
+		"parameters":   {"apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: karpenter}\nspec: {source: {chart: karpenter, helm: {parameters: [{name: settings.clusterName, value: c}, {name: podDisruptionBudget.maxUnavailable, value: '1'}]}}}\n", "podDisruptionBudget; "},
+		"none":         {"settings: {clusterName: c}\ncontroller: {env: [], resources: {}, image: {tag: 1.0.0}}\naffinity: {}\nreplicas: 2\nserviceAccount: {create: true, name: '', annotations: {}}\nserviceMonitor: {enabled: false}\nterminationGracePeriodSeconds:\n", ""},
+		"another's":    {"settings: {debug: true}\nreplicas: 3\n", ""},
+		"nothing else": {"apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: karpenter}\nspec: {chart: {spec: {chart: karpenter}}, values: {replicas: 3}}\n", "spec.values.replicas; "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := legacy.Convert([]legacy.Source{{Text: tt.text}}, legacy.Options{})
+			var said []string
+			for _, p := range result.Warnings {
+				if strings.Contains(p.What, says) {
+					said = append(said, p.What+"; ")
+				}
+			}
+			want := []string{says + tt.names}
+			if tt.names == "" {
+				want = nil
+			}
+			if diff := cmp.Diff(want, said); diff != "" || len(result.Errors) > 0 {
+				t.Errorf("%v, -want +got:\n%s", result.Errors, diff)
+			}
+		})
+	}
+}
