@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/share"
@@ -369,9 +370,24 @@ func (b *behind) meddle(m meddling) (made bool, err error) {
 	return false, err
 }
 
+// fresh is the change of what the object is now. In a world that does not go back, an object may
+// have changed with another one: pods begin anew with another service account.
+func (b *behind) fresh(m meddling) meddling {
+	if b.world.snapshot != nil || len(m.contents) == 0 {
+		return m
+	}
+	for _, now := range b.fields(m.key, b.world.raw()[m.key].Content) {
+		if now.path == m.path && now.how == m.how {
+			return now
+		}
+	}
+	return m
+}
+
 // play makes one change, and goes on as Terraform does.
 func (b *behind) play(t *testing.T, m meddling) {
 	t.Helper()
+	m = b.fresh(m)
 	made, err := b.meddle(m)
 	if !made {
 		t.Logf("nobody can make the change: %v", err)
@@ -388,12 +404,13 @@ func (b *behind) play(t *testing.T, m meddling) {
 		return
 	}
 	wantNoError(t, p.problems)
-	changed := b.changes(t, p)
+	diffs := b.changes(t, p)
+	changed := len(diffs) > 0
 	theirs := e == nil && len(m.contents) > 0 && b.world.declared != nil && !b.world.declared(m.key, m.path)
 	switch {
 	case e != nil && e.end == left:
 		if changed {
-			t.Errorf("the plan is not empty, though %s", e.why)
+			t.Errorf("the plan is not empty, though %s: %v", e.why, diffs)
 		}
 		wantSame(t, meddled, b.world.look())
 		b.undo(t, m)
@@ -420,15 +437,15 @@ func (b *behind) play(t *testing.T, m meddling) {
 	}
 }
 
-// changes tells whether the plan does something.
-func (b *behind) changes(t *testing.T, p plan) bool {
+// changes are what the plan does.
+func (b *behind) changes(t *testing.T, p plan) []tftypes.ValueDiff {
 	t.Helper()
 	if b.i.state.IsNull() {
-		return true
+		return []tftypes.ValueDiff{{}} // everything
 	}
 	diffs, err := b.i.state.Diff(p.value)
 	must(t, err)
-	return len(diffs) > 0
+	return diffs
 }
 
 // refused fails unless the plan or the apply ends with the error, and changes nothing.
