@@ -16,8 +16,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/toolchain/flock"
 )
 
 // build makes the missing tools of one module, in one go build: shared
@@ -240,22 +241,16 @@ func lockAll(ctx context.Context, w io.Writer, paths []string) (unlock func(), e
 	return unlock, nil
 }
 
-// lock takes the file's advisory lock; the kernel gives it back when the
-// process dies, however it dies.
+// lock waits for the lock of the file, and says so.
 func lock(ctx context.Context, w io.Writer, path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("tool cache lock: %w", err)
-	}
 	start, said := time.Now(), time.Duration(0)
 	for {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		unlock, err := flock.Try(path)
 		if err == nil {
-			return func() { _ = f.Close() }, nil
+			return unlock, nil
 		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			_ = f.Close()
-			return nil, fmt.Errorf("tool cache lock: %w", err)
+		if !errors.Is(err, flock.ErrTaken) {
+			return nil, fmt.Errorf("tool cache: %w", err)
 		}
 		if waited := time.Since(start); waited >= said {
 			_, _ = fmt.Fprintf(w, "%4.0fs  waiting for another process that builds in %s\n", waited.Seconds(), filepath.Dir(path))
@@ -263,7 +258,6 @@ func lock(ctx context.Context, w io.Writer, path string) (unlock func(), err err
 		}
 		select {
 		case <-ctx.Done():
-			_ = f.Close()
 			return nil, fmt.Errorf("tool cache lock: %w", ctx.Err())
 		case <-time.After(200 * time.Millisecond):
 		}

@@ -27,6 +27,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/toolchain/flock"
 )
 
 // programs is where the programs stay whose tests are dealt to several processes: the go tool
@@ -135,14 +137,13 @@ func folderOf(programs string) (folder string, done func(), err error) {
 	if err := os.MkdirAll(programs, 0o750); err != nil {
 		return "", nil, fmt.Errorf("tests build: %w", err)
 	}
-	lock, err := os.Create(filepath.Join(programs, "lock"))
-	if err != nil {
+	unlock, err := flock.Try(filepath.Join(programs, "lock"))
+	if err == nil {
+		return programs, unlock, nil
+	}
+	if !errors.Is(err, flock.ErrTaken) {
 		return "", nil, fmt.Errorf("tests build: %w", err)
 	}
-	if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
-		return programs, func() { _ = lock.Close() }, nil
-	}
-	_ = lock.Close()
 	if folder, err = os.MkdirTemp("", "tests"); err != nil {
 		return "", nil, fmt.Errorf("tests build: %w", err)
 	}
