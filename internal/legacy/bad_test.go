@@ -230,6 +230,6 @@ func badLater() []badInput {
 		{nodeClass("subnetSelector: {a: b}"), `EC2NodeClass "b": spec.subnetSelector: a field of AWSNodeTemplate; write spec.subnetSelectorTerms`},
 		{strings.TrimRight(settings(), "\n ") + " ${jsonencode(var.x)}", `ConfigMap "karpenter-global-settings": data: a template for all of it; write each setting with a template of its own`},
 		{settings("aws.reservedENIs: 0"), `ConfigMap "karpenter-global-settings": data[aws.reservedENIs]: the number 0, which must be text; put it in quotes`},
-		{settings("aws.reservedENIs: '0'") + "\n---\n" + settings("aws.reservedENIs: '1'"), `ConfigMap "karpenter-global-settings": metadata.name: karpenter-global-settings is in the input twice; remove one of the two`},
+		{settings("aws.reservedENIs: '0'") + "\n---\n" + settings("aws.reservedENIs: '1'"), `ConfigMap "karpenter-global-settings": metadata.name: karpenter-global-settings is in the input twice; remove one of the two, or convert the objects of each cluster by themselves`},
 	}
 }

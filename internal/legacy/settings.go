@@ -16,7 +16,7 @@ const environmentName = "karpenter-environment"
 func (c *converter) globals(d document, old wire.Settings) {
 	s := d.subject()
 	if c.hasSettings {
-		c.fail(s, "metadata.name", "karpenter-global-settings is in the input twice", "remove one of the two")
+		c.fail(s, "metadata.name", "karpenter-global-settings is in the input twice", "remove one of the two, or convert the objects of each cluster by themselves")
 		return
 	}
 	if whollyOf(old.Data) {
