@@ -12,13 +12,13 @@ import (
 	"syscall"
 )
 
-// ErrTaken: another process, or another part of this one, has the lock.
+// ErrTaken says that another process, or another part of this one, has the lock.
 var ErrTaken = errors.New("lock is taken")
 
 // Try takes the lock of the file, which it makes if there is none. It does not wait: the error is
 // ErrTaken while somebody else has it.
 func Try(path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the caller names the file
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock open: %w", err)
 	}
