@@ -13,7 +13,7 @@ const engineRoot = "internal/engine"
 // nothing else. A package imports only those that come after it.
 func stages() []string {
 	return []string{
-		"record", ".", "moves", "derived", "explain", "certify", "disrupt", "budget", "consolidate", "open", "static", "launch", "assign", // what a Step does
+		"record", ".", "moves", "derived", "explain", "certify", "disrupt", "budget", "consolidate", "open", "landing", "static", "launch", "assign", // what a Step does
 		"room", "offer", "demand", "timing", // what it works on
 		"bound", "pack", "price", "knapsack", // the solver
 		"topology", "fit", "random", // the filters of one node, and seeded numbers

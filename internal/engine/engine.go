@@ -27,12 +27,6 @@ type Policy = view.Policy
 // Hindrances is what the daemon cannot do at present.
 type Hindrances = view.Hindrances
 
-// Landing is a way for evicted pods to come to their places.
-type Landing = view.Landing
-
-// LandPreferred leaves the places of evicted pods to the scheduler.
-const LandPreferred = view.LandPreferred
-
 // Trace counts the work of a Step, for benchmarks and for the record.
 type Trace = journal.Trace
 

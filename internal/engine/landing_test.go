@@ -8,7 +8,6 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
@@ -87,7 +86,7 @@ func TestStep_ClosedNodesOpenSoonWhateverBecomesOfThePods(t *testing.T) {
 		"pods do not come back":    {func(*world) {}, 3 * time.Second},
 		"the daemon may not bind":  {func(w *world) { w.policy.CannotBind = true }, 3 * time.Second},
 		"a reader of taints comes": {func(w *world) { w.policy.TaintReader = "descheduler kube-system/x" }, 3 * time.Second},
-		"landing becomes prefer":   {func(w *world) { w.policy.Landing = view.LandPreferred }, 3 * time.Second},
+		"landing becomes prefer":   {func(w *world) { w.policy.Landing = plan.LandPrefer }, 3 * time.Second},
 	} {
 		w := halfEmpty(t)
 		out := w.toClose()
@@ -148,18 +147,18 @@ func TestStep_ADeletionThatIsDeclinedEvictsNobody(t *testing.T) {
 func TestStep_NodesAreClosedOnlyWhereThatDoesNoHarm(t *testing.T) {
 	large := func(w *world) { w.policy.MostClosed = 2 }
 	reader := func(w *world) { w.policy.TaintReader = "descheduler kube-system/x" }
-	set := func(l view.Landing) func(*world) { return func(w *world) { w.policy.Landing = l } }
+	set := func(l plan.LandingWay) func(*world) { return func(w *world) { w.policy.Landing = l } }
 	for name, c := range map[string]struct {
 		changes []func(*world)
 		want    plan.Landing
 	}{
 		"as it is":             {nil, plan.Landing{Binds: true, Reason: plan.LandsAutomatically}},
-		"may not bind":         {[]func(*world){func(w *world) { w.policy.CannotBind = true }, set(view.LandBound)}, plan.Landing{Reason: plan.LandsWithoutRight}},
+		"may not bind":         {[]func(*world){func(w *world) { w.policy.CannotBind = true }, set(plan.LandBind)}, plan.Landing{Reason: plan.LandsWithoutRight}},
 		"large":                {[]func(*world){large}, plan.Landing{Reason: plan.LandsInLargeFleet, Detail: "2"}},
-		"large, and as set":    {[]func(*world){large, set(view.LandBound)}, plan.Landing{Binds: true, Reason: plan.LandsAsSet}},
+		"large, and as set":    {[]func(*world){large, set(plan.LandBind)}, plan.Landing{Binds: true, Reason: plan.LandsAsSet}},
 		"a reader":             {[]func(*world){reader}, plan.Landing{Reason: plan.LandsBesideReader, Detail: "descheduler kube-system/x"}},
-		"a reader, and as set": {[]func(*world){reader, set(view.LandBound)}, plan.Landing{Binds: true, Reason: plan.LandsAsSet}},
-		"as set":               {[]func(*world){set(view.LandPreferred)}, plan.Landing{Reason: plan.LandsAsSet}},
+		"a reader, and as set": {[]func(*world){reader, set(plan.LandBind)}, plan.Landing{Binds: true, Reason: plan.LandsAsSet}},
+		"as set":               {[]func(*world){set(plan.LandPrefer)}, plan.Landing{Reason: plan.LandsAsSet}},
 	} {
 		w := halfEmpty(t)
 		for _, change := range c.changes {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -38,9 +39,9 @@ const (
 
 // Values of Landing: how pods come to their places that are evicted to save money.
 const (
-	LandingAuto   = "auto"   // as LandingBind, unless other controllers act on closed nodes or the cluster is large
-	LandingBind   = "bind"   // nodes with room are closed for seconds, and the daemon binds the pods
-	LandingPrefer = "prefer" // the kube-scheduler chooses, and the daemon may not bind pods
+	LandingAuto   = string(plan.LandAuto)
+	LandingBind   = string(plan.LandBind)
+	LandingPrefer = string(plan.LandPrefer)
 )
 
 // Landings are the values of Landing, the default first.

@@ -2,6 +2,17 @@ package plan
 
 import "fmt"
 
+// LandingWay is a way for pods that are evicted to save money to come to the places that the
+// plan has for them, as users name it in the setting landing; the zero value is LandAuto.
+type LandingWay string
+
+// The ways.
+const (
+	LandAuto   LandingWay = "auto"   // as LandBind, unless other controllers act on closed nodes or the cluster is large
+	LandBind   LandingWay = "bind"   // nodes with room are closed for seconds, and the daemon binds the pods
+	LandPrefer LandingWay = "prefer" // the kube-scheduler chooses, and the daemon may not bind pods
+)
+
 // Landing is how pods that are evicted to save money come to the places that the plan has
 // for them.
 type Landing struct {
@@ -26,11 +37,11 @@ const (
 )
 
 // Way is the value of the setting that asks for this landing whatever else there is.
-func (l Landing) Way() string {
+func (l Landing) Way() LandingWay {
 	if l.Binds {
-		return "bind"
+		return LandBind
 	}
-	return "prefer"
+	return LandPrefer
 }
 
 // Explain says in one sentence where evicted pods land, and why.

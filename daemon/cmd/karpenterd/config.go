@@ -20,6 +20,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
@@ -170,9 +171,7 @@ func (c *config) take(g given) []error {
 	c.Policy = engine.DefaultPolicy()
 	c.Policy.IgnorePreferences = g.preferences == install.PreferencesIgnore
 	c.Policy.BestEffortMinValues = g.minValues == install.MinValuesBestEffort
-	if g.landing != install.LandingAuto {
-		c.Policy.Landing = engine.Landing(g.landing)
-	}
+	c.Policy.Landing = plan.LandingWay(g.landing)
 	var err error
 	if c.Policy.NodeCost, err = install.ParseNodeCost(g.nodeCost); err != nil {
 		faults = append(faults, fmt.Errorf("setting node-cost: %w", err))

@@ -38,6 +38,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
@@ -345,7 +346,7 @@ func (d *daemon) learnNow(h *engine.Hindrances) {
 // rights tells the loop whether the daemon may bind pods, and returns what tells it again.
 func (d *daemon) rights(ctx context.Context, l *loop.Loop) func(context.Context, time.Time) error {
 	tell := func(ctx context.Context, _ time.Time) error {
-		if d.config.Policy.Landing == engine.LandPreferred {
+		if d.config.Policy.Landing == plan.LandPrefer {
 			return nil // the daemon needs no such right, and has none
 		}
 		may, err := kube.MayBind(ctx, d.kube.Core)

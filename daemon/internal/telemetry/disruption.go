@@ -239,7 +239,7 @@ func (d *disruptions) publish(all plan.Standings) {
 			d.consuming.WithLabelValues(p.Pool, string(b.Reason)).Set(float64(b.Used))
 		}
 	}
-	d.landing.WithLabelValues(all.Landing.Way(), string(all.Landing.Reason)).Set(1)
+	d.landing.WithLabelValues(string(all.Landing.Way()), string(all.Landing.Reason)).Set(1)
 	d.targetNodes.Set(float64(len(all.Target.Claims)))
 	d.targetFrees.Set(dollars(all.Target.Frees))
 }

@@ -351,7 +351,7 @@ func TestRecorder_SaysWhyEvictedPodsAreLeftToTheScheduler(t *testing.T) {
 		{func(*engine.Policy) {}, "bind", plan.LandsAutomatically, ""},
 		{func(p *engine.Policy) { p.TaintReader = "descheduler in namespace kube-system" }, "prefer", plan.LandsBesideReader, beside},
 		{func(p *engine.Policy) { p.TaintReader = "descheduler in namespace kube-system" }, "prefer", plan.LandsBesideReader, ""},
-		{func(p *engine.Policy) { p.Landing = engine.LandPreferred }, "prefer", plan.LandsAsSet, ""},
+		{func(p *engine.Policy) { p.Landing = plan.LandPrefer }, "prefer", plan.LandsAsSet, ""},
 		{func(p *engine.Policy) { p.CannotBind = true }, "prefer", plan.LandsWithoutRight, "the daemon may not create pods/binding"},
 	} {
 		in := changedFleet(t, 1, func(o *cluster.Objects) { o.Pools[0].Disruption.Policy = cluster.WhenEmptyOrUnderutilized })

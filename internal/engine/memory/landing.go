@@ -34,6 +34,26 @@ func (l Landing) Again(now time.Time) Landing {
 	return Landing{Begun: l.Begun, Since: now, Moved: now}
 }
 
+// CarriedOut returns the landing in a Step that sees the nodes closed.
+func (l Landing) CarriedOut(now time.Time) Landing {
+	if !l.Since.IsZero() && l.Written.IsZero() {
+		l.Written, l.Moved = now, now
+	}
+	return l
+}
+
+// Uncounted returns the landing before its pods are counted again.
+func (l Landing) Uncounted() Landing {
+	l.Absent, l.Running, l.Back = 0, 0, 0
+	return l
+}
+
+// Over returns the landing when no node is closed any longer.
+func (l Landing) Over() Landing { return Landing{More: l.More} }
+
+// UnderWay says whether a plan has closed nodes that are not open yet.
+func (l Landing) UnderWay() bool { return !l.Since.IsZero() }
+
 // Late says whether nodes are closed that will open too soon for more pods.
 func (l Landing) Late(now time.Time) bool {
 	return !l.Begun.IsZero() && !now.Before(l.Begun.Add(lateAfter))

@@ -395,7 +395,7 @@ func (x *candidate) landing() plan.Stay {
 }
 
 // lands says whether nodes are closed for evicted pods.
-func (g *gates) lands() bool { return !g.memory.Landing.Since.IsZero() }
+func (g *gates) lands() bool { return g.memory.Landing.UnderWay() }
 
 func (x *candidate) phase() plan.Stay {
 	if !x.saves() || x.gates.state.target.present(x.gates.view.Snapshot, x.claim.Name) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/consolidate"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/landing"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
@@ -84,7 +85,7 @@ func (m *mover) waitAgain() {
 func (m *mover) question() consolidate.Question {
 	q := terms(m)
 	q.Nodes = m.nodes()
-	q.Alike = !m.View.Policy.LandingIn(m.View.Snapshot.NodeCount()).Binds && slices.ContainsFunc(q.Nodes, func(n consolidate.Node) bool {
+	q.Alike = !landing.Chosen(&m.View).Binds && slices.ContainsFunc(q.Nodes, func(n consolidate.Node) bool {
 		return consolidate.Ratio(&n.State.Node) != consolidate.Ratio(&q.Nodes[0].State.Node)
 	})
 	return q

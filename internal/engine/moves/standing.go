@@ -5,6 +5,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/disrupt"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/landing"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
@@ -15,7 +16,7 @@ import (
 // last Step returned. Standings decides nothing.
 func Standings(in Input, st State, m memory.Memory) plan.Standings {
 	s := newStandings(in, st, m)
-	out := plan.Standings{Moves: s.begun(), Target: s.target(), Landing: s.Policy.LandingIn(s.Snapshot.NodeCount())}
+	out := plan.Standings{Moves: s.begun(), Target: s.target(), Landing: landing.Chosen(&s.View)}
 	nodes := map[string][]plan.Standing{} // by NodePool
 	for c := range s.Snapshot.EachClaim() {
 		x := s.of(c)

@@ -2,6 +2,7 @@ package moves
 
 import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/landing"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
@@ -17,7 +18,7 @@ type together struct {
 }
 
 func togetherOf(v view.View) together {
-	if !v.Policy.LandingIn(v.Snapshot.NodeCount()).Binds {
+	if !landing.Chosen(&v).Binds {
 		return together{}
 	}
 	t := together{replicas: map[string]int64{}, going: map[string]int64{}}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -86,23 +87,13 @@ type Moves struct {
 	// moves/horizon.go. PayBack is the longest such time. To move a pod costs what an average
 	// pod of the fleet is worth in RestartTime, and a new node its price in LaunchTime.
 	PayBack, RestartTime, LaunchTime time.Duration
-	// Landing is how evicted pods come to their places.
-	Landing Landing
+	// Landing is how evicted pods come to their places; see package landing.
+	Landing plan.LandingWay
 	// MostClosed is how many nodes a cluster has at most in which nodes are closed for evicted
 	// pods, unless Landing asks for it: as many as the daemon may write at once. In a larger
 	// fleet a hole costs less, and the writes cost more.
 	MostClosed int
 }
-
-// Landing is a way for evicted pods to come to their places; the zero value leaves it to the
-// daemon. See plan.Landing.
-type Landing string
-
-// The ways that a user may ask for.
-const (
-	LandBound     Landing = "bind"
-	LandPreferred Landing = "prefer"
-)
 
 // Searches bounds the work of a search of the fleet for nodes to take away.
 type Searches struct {
@@ -135,6 +126,7 @@ func DefaultPolicy() Policy {
 			PayBack:     2 * time.Hour,
 			RestartTime: 10 * time.Minute,
 			LaunchTime:  24 * time.Minute,
+			Landing:     plan.LandAuto,
 			MostClosed:  300,
 		},
 		Searches: Searches{SweepTrials: 10_000, WholeTries: 100},
@@ -157,6 +149,7 @@ func (p Policy) WithDefaults() Policy {
 	p.PayBack = cmp.Or(p.PayBack, d.PayBack)
 	p.RestartTime = cmp.Or(p.RestartTime, d.RestartTime)
 	p.LaunchTime = cmp.Or(p.LaunchTime, d.LaunchTime)
+	p.Landing = cmp.Or(p.Landing, d.Landing)
 	p.MostClosed = cmp.Or(p.MostClosed, d.MostClosed)
 	p.SweepTrials = cmp.Or(p.SweepTrials, d.SweepTrials)
 	p.WholeTries = cmp.Or(p.WholeTries, d.WholeTries)
