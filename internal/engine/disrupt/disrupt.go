@@ -11,7 +11,6 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/static"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
@@ -194,46 +193,30 @@ func (r *retirer) protects(node *cluster.Node) bool {
 	return protected
 }
 
-// wouldStay says whether the empty node would be restored at once if it were announced. If
-// it may go later, the plan asks for another Step.
-func (r *retirer) wouldStay(c *cluster.Claim) bool {
-	stays, until := r.judge.Stays(c, plan.Empty)
-	if !until.IsZero() {
-		r.WaitUntil(until, plan.QuietLongEnough)
-	}
-	return stays.Reason != ""
-}
-
+// retireEmpty announces the node once it has been empty for long enough.
 func (r *retirer) retireEmpty(c cluster.Claim) {
-	pool, _ := r.Snapshot.Pool(c.Pool)
-	runs := r.RunsPods(c)
 	node, _ := r.Snapshot.Node(c.Node)
+	runs := r.RunsPods(c)
 	if runs && !r.Closed(&node, &c) {
 		r.memory.Arrived(c.Name)
 	}
-	replaces := len(r.SourcesOf(&c)) > 0
-	if !c.Initialized || pool.Static || pool.Deleting || pool.Disruption.Never || replaces || runs || r.awaitsPods(c) || r.wouldStay(&c) {
+	if runs || r.awaitsPods(c) || r.holds(r.judge.staysEmpty(&c), plan.QuietLongEnough) {
 		r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)
 		return
 	}
-	var at time.Time
-	r.memory.EmptySince, at = memory.Remember(r.memory.EmptySince, c.Name, r.Now)
-	wait := pool.Disruption.After
-	if slots, _ := r.memory.PlannedFor(c.Name); len(slots) > 0 {
-		// No pod that the node was launched for has come yet. Evicted pods do not
-		// exist for a moment until their controller creates them again.
-		wait = max(wait, r.Policy.ArrivalPatience)
+	r.memory.EmptySince, _ = memory.Remember(r.memory.EmptySince, c.Name, r.Now)
+	if !r.holds(r.judge.restsEmpty(&c), plan.EmptyLongEnough) {
+		r.announce(c, node, plan.Empty)
 	}
-	end := at.Add(wait)
-	if _, known := r.memory.PlannedFor(c.Name); !known && len(c.Planned) > 0 && c.LastPodEvent.IsZero() {
-		// No memory, and no pod has ever come: the NodeClaim itself says that some will.
-		end = pick.Latest(end, c.InitializedAt.Add(r.Policy.ArrivalPatience))
+}
+
+// holds says whether something keeps the node. If it may go later, the plan asks for another
+// Step, for the reason.
+func (r *retirer) holds(stays plan.Stay, why plan.WaitReason) bool {
+	if !stays.Until.IsZero() {
+		r.WaitUntil(stays.Until, why)
 	}
-	if r.Now.Before(end) {
-		r.WaitUntil(end, plan.EmptyLongEnough)
-		return
-	}
-	r.announce(c, node, plan.Empty)
+	return stays.Reason != ""
 }
 
 // expectsPods says whether others than the daemon nominated pods for the node.

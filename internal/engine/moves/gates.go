@@ -22,9 +22,9 @@ import (
 // Standings asks it to explain. What a user has set, and what lasts, comes before what ends
 // by itself, so that the first gate that holds is what somebody can act on.
 //
-// Package disrupt decides about empty nodes by itself. Of these, and of nodes that wait for a
-// replacement (toReplace) or that the search has not chosen (toSave), the gates only explain
-// what others have decided.
+// About empty nodes package disrupt decides in each plan, by the rule that toRetire asks. Of
+// nodes that wait for a replacement (toReplace) or that the search has not chosen (toSave),
+// the gates only explain what others have decided.
 
 // gate is one reason for which nodes stay.
 type gate struct {
@@ -44,6 +44,8 @@ const (
 	// toChoose is before nodes are chosen: the search, or the list of those that are due, has
 	// only nodes for which these gates do not hold.
 	toChoose stage = iota
+	// toRetire is before an empty node is announced.
+	toRetire
 	// toBegin is before a chosen node begins to go, when others begin in the same Step.
 	toBegin
 	// toReplace is before new nodes are launched for pods of a node that is due.
@@ -57,6 +59,7 @@ const (
 // ordered returns the gates in their order.
 func ordered() []gate {
 	return []gate{
+		{toRetire, (*candidate).empty, false},          // all that keeps an empty node but its turn and budgets
 		{toChoose, (*candidate).replaces, false},       // it replaces nodes that have not gone yet
 		{toChoose, (*candidate).ofStaticPool, false},   // its static pool keeps as many nodes
 		{toChoose, (*candidate).disruptionStays, true}, // state, pauses, annotations, pods and PodDisruptionBudgets
@@ -198,9 +201,10 @@ func (g *gates) excludes(x *candidate) (stays plan.Stay) {
 	return stays
 }
 
+func (x *candidate) empty() plan.Stay { return x.gates.judge.KeepsEmpty(x.claim) }
+
 func (x *candidate) replaces() plan.Stay {
-	// An empty node counts as a replacement only as long as there is something to replace.
-	if x.claim.Move == nil || x.why.Traits().Empty && len(x.gates.view.SourcesOf(x.claim)) == 0 {
+	if x.claim.Move == nil {
 		return plan.Stay{}
 	}
 	return plan.Stay{Reason: plan.Replaces, Detail: x.claim.Move.ID}
@@ -220,28 +224,18 @@ func (x *candidate) disruptionStays() plan.Stay {
 }
 
 func (x *candidate) policy() plan.Stay {
-	if !x.due && x.pool.Disruption.Never || x.saves() && !disrupt.MaySave(&x.pool) {
+	if x.saves() && !disrupt.MaySave(&x.pool) {
 		return plan.Stay{Reason: plan.PolicyForbids}
 	}
 	return plan.Stay{}
 }
 
-// quiet is for how long the node has had no pod to move, or the same pods.
+// quiet is for how long the node has had the same pods.
 func (x *candidate) quiet() plan.Stay {
 	if x.saves() {
 		if at, quiet := x.gates.judge.Quiet(x.claim, &x.pool); !quiet {
 			return plan.Stay{Reason: plan.NotQuiet, Until: at}
 		}
-	}
-	if !x.why.Traits().Empty {
-		return plan.Stay{}
-	}
-	at, empty := memory.FirstSeen(x.gates.memory.EmptySince, x.claim.Name)
-	switch end := at.Add(x.pool.Disruption.After); {
-	case !empty:
-		return plan.Stay{Reason: plan.NotQuiet}
-	case x.gates.view.Now.Before(end):
-		return plan.Stay{Reason: plan.NotQuiet, Until: end}
 	}
 	return plan.Stay{}
 }

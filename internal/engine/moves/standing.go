@@ -84,7 +84,11 @@ func (s *standings) lost(c *cluster.Claim) (out []string) {
 // stay says why the node stays, and what it would go for: by the first gate that holds.
 func (s *standings) stay(c *cluster.Claim) (plan.Stay, plan.DeleteReason) {
 	why, due := s.reason(c)
-	stays := s.gates.keeps(s.gates.candidate(c, why, due), toChoose, toBegin, toReplace, toSave, toFollow)
+	stages := []stage{toChoose, toBegin, toReplace, toSave, toFollow}
+	if why.Traits().Empty {
+		stages = []stage{toRetire, toBegin}
+	}
+	stays := s.gates.keeps(s.gates.candidate(c, why, due), stages...)
 	if stays.Reason == plan.StaticPool {
 		why = ""
 	}
