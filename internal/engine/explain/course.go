@@ -12,7 +12,6 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/launch"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/memory"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
@@ -172,17 +171,25 @@ func (x *course) returns() (first time.Time, cause memory.Cause) {
 // of one group that could be launched, limits aside, have too few values of its label, or
 // the rules between pods leave each pod one of them.
 func (x *course) alike(c *demand.Class) string {
-	for _, m := range x.market.Fleet.Pools[x.pool].MinValues {
-		groups, most := map[int]map[string]bool{}, 0
-		for i := range x.market.Fleet.Rows {
-			row := &x.market.Fleet.Rows[i]
-			if row.Pool != x.pool || x.stops(i) < hurdleLimits {
-				continue
-			}
-			if groups[row.Group] == nil {
-				groups[row.Group] = map[string]bool{}
-			}
-			most = max(most, launch.Note(groups[row.Group], row, x.where[i]&x.market.Sale[i], m.Key))
+	asked := x.market.Fleet.Pools[x.pool].MinValues
+	if len(asked) == 0 {
+		return ""
+	}
+	groups := map[int]*offer.Variety{}
+	for i := range x.market.Fleet.Rows {
+		row := &x.market.Fleet.Rows[i]
+		if row.Pool != x.pool || x.stops(i) < hurdleLimits {
+			continue
+		}
+		if groups[row.Group] == nil {
+			groups[row.Group] = offer.NewVariety(asked)
+		}
+		groups[row.Group].Add(row, x.where[i]&x.market.Sale[i])
+	}
+	for i, m := range asked {
+		most := 0
+		for _, v := range groups {
+			most = max(most, v.Count(i))
 		}
 		if most < m.Count {
 			return fmt.Sprintf("%s: the pool asks for %d values, nodes that hold the pod have %d", m.Key, m.Count, most)

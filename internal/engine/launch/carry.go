@@ -3,7 +3,6 @@ package launch
 import (
 	"cmp"
 	"math"
-	"math/bits"
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
@@ -76,7 +75,7 @@ func Affordable(policy view.Policy, pool *cluster.Pool, best *offer.Row, among u
 		limit = price + more*quantity.Money(tolerance)
 	}
 	limit = limit.Add(best.Extra)
-	if WantsZones(pool) {
+	if offer.WantsZones(pool) {
 		return limit, among
 	}
 	return limit, best.ZonesWithin(limit) & among
@@ -101,20 +100,21 @@ func wheresOf(items []*item, b pack.Bin) [][]uint64 {
 // then relaxed says so.
 func Diversify(policy view.Policy, pool *cluster.Pool, zones uint64, within, wider []*offer.Row) (carried []*offer.Row, relaxed bool) {
 	carried = within
-	for _, m := range pool.MinValues {
-		values := map[string]bool{}
-		for _, r := range carried {
-			Note(values, r, zones, m.Key)
-		}
+	v := offer.NewVariety(pool.MinValues)
+	for _, r := range carried {
+		v.Add(r, zones)
+	}
+	for i := range pool.MinValues {
 		for _, r := range wider {
-			if len(values) >= m.Count {
+			if v.Has(i) {
 				break
 			}
-			if before := len(values); Note(values, r, zones, m.Key) > before && !slices.Contains(carried, r) {
+			if v.Widens(i, r, zones) {
 				carried = append(carried, r)
+				v.Add(r, zones)
 			}
 		}
-		if len(values) < m.Count {
+		if !v.Has(i) {
 			if !policy.BestEffortMinValues {
 				return nil, false
 			}
@@ -129,34 +129,8 @@ func Diversify(policy view.Policy, pool *cluster.Pool, zones uint64, within, wid
 	return carried, relaxed
 }
 
-// WantsZones says whether each launch of the pool must be able to go to several zones.
-func WantsZones(pool *cluster.Pool) bool {
-	return slices.ContainsFunc(pool.MinValues, func(m cluster.MinValues) bool { return m.Key == label.Zone || m.Key == label.ZoneID })
-}
-
-// Varied says whether nodes of the row in the zones may have as many values as the pool's
-// minValues asks for of the labels that the offering decides. A launch goes to zones of
-// its best row only, so no other row can make up for that.
+// Varied says whether nodes of the row in the zones are as varied as the pool asks for, or
+// the policy is to make do.
 func Varied(policy view.Policy, pool *cluster.Pool, r *offer.Row, zones uint64) bool {
-	return policy.BestEffortMinValues || !slices.ContainsFunc(pool.MinValues, func(m cluster.MinValues) bool {
-		return label.OfOffering(m.Key) && Note(map[string]bool{}, r, zones, m.Key) < m.Count
-	})
-}
-
-// Note adds the values of the label that nodes of the row may have in the zones to the
-// set, and returns the size of the set. A launch has one capacity type, as EC2 is asked for one
-// at a time. So as with Karpenter, those count in which the pool can have the instance type.
-func Note(values map[string]bool, r *offer.Row, zones uint64, key string) int {
-	if key == label.CapacityType && r.Zones&zones != 0 {
-		for _, v := range r.PaidAs {
-			values[v] = true
-		}
-		return len(values)
-	}
-	for m := r.Zones & zones; m != 0; m &= m - 1 {
-		if v, ok := r.Labels(bits.TrailingZeros64(m)).Get(key); ok {
-			values[v] = true
-		}
-	}
-	return len(values)
+	return policy.BestEffortMinValues || offer.VariedAlone(pool, r, zones)
 }

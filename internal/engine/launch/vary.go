@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
@@ -55,9 +54,9 @@ func newClipper(t *turn, group int) *clipper {
 func (c *clipper) clip(i int) []int64 {
 	net := c.nets[i]
 	pool := &c.Market.Fleet.Pools[c.row(i).Pool]
-	v := newVariety(pool)
+	v := offer.NewVariety(pool.MinValues)
 	for _, k := range c.group {
-		if quantity.Fits(net, c.nets[k]) && v.add(c.row(k)) {
+		if quantity.Fits(net, c.nets[k]) && addsEnough(v, c.row(k)) {
 			return net
 		}
 	}
@@ -71,38 +70,20 @@ func (c *clipper) clip(i int) []int64 {
 	}
 	order := slices.Clone(c.group)
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(shares[b], shares[a]) })
-	net, v = slices.Clone(net), newVariety(pool)
+	net, v = slices.Clone(net), offer.NewVariety(pool.MinValues)
 	for _, k := range order {
 		for d := range net {
 			net[d] = min(net[d], c.nets[k][d])
 		}
-		if v.add(c.row(k)) {
+		if addsEnough(v, c.row(k)) {
 			return net
 		}
 	}
 	return make([]int64, len(net)) // all together are not varied enough
 }
 
-// variety counts different values of rows.
-type variety struct {
-	values []map[string]bool
-	keys   []string
-	least  []int
-}
-
-func newVariety(pool *cluster.Pool) *variety {
-	v := &variety{}
-	for _, m := range pool.MinValues {
-		v.values, v.keys, v.least = append(v.values, map[string]bool{}), append(v.keys, m.Key), append(v.least, m.Count)
-	}
-	return v
-}
-
-// add adds the values of the row and says whether there are enough.
-func (v *variety) add(r *offer.Row) (enough bool) {
-	enough = true
-	for i, key := range v.keys {
-		enough = Note(v.values[i], r, r.Zones, key) >= v.least[i] && enough
-	}
-	return enough
+// addsEnough adds the row and says whether the rows are varied enough with it.
+func addsEnough(v *offer.Variety, r *offer.Row) bool {
+	v.Add(r, r.Zones)
+	return v.Enough()
 }

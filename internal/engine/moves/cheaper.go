@@ -22,7 +22,7 @@ type narrower struct {
 	pool  *cluster.Pool
 	rows  []*offer.Row // what the launch may become; the first is what the plan counts
 	zones uint64
-	least []int // for each of the pool's minValues: how many values are asked for
+	asked []cluster.MinValues // of the pool; no more than the plan's launch has
 }
 
 // cheaper narrows the launches among the actions until they cost less together than what
@@ -82,19 +82,17 @@ func newNarrower(fleet *offer.Fleet, l plan.Launch) *narrower {
 		return nil
 	}
 	n.pool = &fleet.Pools[n.rows[0].Pool]
-	for i, m := range n.pool.MinValues {
-		n.least = append(n.least, min(m.Count, n.values(all, i)))
-	}
+	n.asked = n.variety(n.pool.MinValues, all).Attained()
 	return n
 }
 
-// values counts the values of the rows for the i-th of the pool's minValues.
-func (n *narrower) values(rows []*offer.Row, i int) int {
-	set := map[string]bool{}
+// variety returns the variety of the rows in the zones of the launch.
+func (n *narrower) variety(asked []cluster.MinValues, rows []*offer.Row) *offer.Variety {
+	v := offer.NewVariety(asked)
 	for _, r := range rows {
-		launch.Note(set, r, n.zones, n.pool.MinValues[i].Key)
+		v.Add(r, n.zones)
 	}
-	return len(set)
+	return v
 }
 
 // floor returns the least that the launch may cost at worst, and whether there is one.
@@ -119,7 +117,7 @@ func (n *narrower) floor() (quantity.Money, bool) {
 // plan counts its price. A pool that asks for several zones gets all of them, as in every
 // launch.
 func (n *narrower) under(limit quantity.Money) (rows []*offer.Row, zones uint64, can bool) {
-	all := launch.WantsZones(n.pool)
+	all := offer.WantsZones(n.pool)
 	widest := 0
 	for among := n.zones; among != 0; among &^= n.dearest(among) {
 		var list []*offer.Row
@@ -130,7 +128,7 @@ func (n *narrower) under(limit quantity.Money) (rows []*offer.Row, zones uint64,
 				choice += bits.OnesCount64(in)
 			}
 		}
-		if choice > widest && list[0] == n.rows[0] && n.enough(list) {
+		if choice > widest && list[0] == n.rows[0] && n.variety(n.asked, list).Enough() {
 			rows, zones, can, widest = list, among, true, choice
 		}
 		if all {
@@ -138,16 +136,6 @@ func (n *narrower) under(limit quantity.Money) (rows []*offer.Row, zones uint64,
 		}
 	}
 	return rows, zones, can
-}
-
-// enough says whether the rows have the values that are asked for.
-func (n *narrower) enough(rows []*offer.Row) bool {
-	for i := range n.least {
-		if n.values(rows, i) < n.least[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // dearest returns that one of the zones where the first row costs most, or is not for

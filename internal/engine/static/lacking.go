@@ -111,7 +111,7 @@ func (l *Launcher) One(p cluster.Pool) (*plan.Launch, plan.Refusal) {
 		return nil, plan.Refusal{Pool: p.Name, Cause: plan.NoCapacity, Detail: launch.OneTry}
 	}
 	limit, zones := launch.Affordable(l.market.Widened(cheapest.Row), &p, cheapest.Row, cheapest.sale)
-	if !launch.WantsZones(&p) {
+	if !offer.WantsZones(&p) {
 		zones = l.emptiest(p.Name, zones)
 	}
 	var within, wider []*offer.Row
