@@ -151,12 +151,15 @@ type candidate struct {
 	pool  cluster.Pool
 	why   plan.DeleteReason
 	due   bool // it goes whatever that costs
+
+	cost          quantity.Money // of the whole node, an hour; see price
+	priced, known bool
 }
 
 // candidate returns the node of the NodeClaim as one that goes for the reason.
 func (g *gates) candidate(c *cluster.Claim, why plan.DeleteReason, due bool) *candidate {
 	pool, _ := g.view.Snapshot.Pool(c.Pool)
-	return &candidate{g, c, pool, why, due}
+	return &candidate{gates: g, claim: c, pool: pool, why: why, due: due}
 }
 
 // saving returns the node of the NodeClaim as one that goes to save money.
@@ -241,10 +244,22 @@ func (x *candidate) quiet() plan.Stay {
 }
 
 func (x *candidate) price() plan.Stay {
-	if _, known := x.gates.view.PriceOf(*x.claim); x.saves() && !known {
-		return plan.Stay{Reason: plan.NoPrice}
+	if x.saves() {
+		if _, known := x.costs(); !known {
+			return plan.Stay{Reason: plan.NoPrice}
+		}
 	}
 	return plan.Stay{}
+}
+
+// costs returns what the whole node costs an hour, and whether anybody knows. It is looked up
+// once for the search and the gates.
+func (x *candidate) costs() (cost quantity.Money, known bool) {
+	if !x.priced {
+		x.cost, x.known = x.gates.view.CostOf(*x.claim)
+		x.priced = true
+	}
+	return x.cost, x.known
 }
 
 // evicts says whether the daemon alone wants the node to go, and pods are evicted for that.
@@ -360,7 +375,7 @@ func (x *candidate) pays() plan.Stay {
 	if !x.saves() || x.isTarget() {
 		return plan.Stay{}
 	}
-	cost, _ := x.gates.view.CostOf(*x.claim)
+	cost, _ := x.costs()
 	reason := plan.NoSaving
 	if x.claim.CapacityType == label.Spot {
 		reason = plan.SpotForSpot

@@ -95,7 +95,8 @@ func lookAt(m *mover, image *consolidate.Image, names []string) (claim string, p
 		state, there := m.View.Snapshot.State(name)
 		var x consolidate.Node
 		if there {
-			x, there = nodeOf(m, state)
+			c := m.View.ClaimOf(state)
+			x, there = nodeOf(m, m.gates.saving(&c), state)
 		}
 		if there {
 			put = append(put, x)
@@ -115,7 +116,7 @@ func lookAt(m *mover, image *consolidate.Image, names []string) (claim string, p
 			}
 			state, _ := m.View.Snapshot.State(name)
 			c := m.View.ClaimOf(state)
-			if move := l.Try(name, m.gates.balance(&c).least(state), fresh); move.Pays && m.may(&c) {
+			if move := l.Try(name, m.gates.balance(&c).least(state), fresh); move.Pays && m.may(m.gates.saving(&c)) {
 				claim, places = c.Name, move.Places
 			}
 		}
@@ -149,17 +150,16 @@ func movesFleet(m *mover) *offer.Fleet {
 	return d.Moves
 }
 
-// nodeOf returns the node for a search, and whether it is part of one. A node that takes no
+// nodeOf returns the node of the candidate for a search, and whether it is part of one. A node that takes no
 // pods, as it is cordoned or not ready, has no room, and may go as any other. May says only
 // that the node is ours and has a price.
-func nodeOf(m *mover, state *cluster.NodeState) (x consolidate.Node, is bool) {
-	c := m.View.ClaimOf(state)
-	n := &state.Node
-	if pool, _ := m.View.Snapshot.Pool(c.Pool); pool.Deleting {
+func nodeOf(m *mover, of *candidate, state *cluster.NodeState) (x consolidate.Node, is bool) {
+	c, n := of.claim, &state.Node
+	if of.pool.Deleting {
 		return x, false
 	}
-	takes := n.TakesPods(&c) && n.Ready
-	if n.Disrupted || n.Leaving(&c) || m.View.IsGoing(c.Name) || c.Name != "" && !c.Initialized || c.Name == "" && !takes {
+	takes := n.TakesPods(c) && n.Ready
+	if n.Disrupted || n.Leaving(c) || m.View.IsGoing(c.Name) || c.Name != "" && !c.Initialized || c.Name == "" && !takes {
 		return x, false
 	}
 	x = consolidate.Node{State: state, Claim: c.Name, Pool: c.Pool}
@@ -169,8 +169,11 @@ func nodeOf(m *mover, state *cluster.NodeState) (x consolidate.Node, is bool) {
 			x.Free = x.Free.Sub(p.Shape.Requests)
 		}
 	}
-	if cost, known := m.View.CostOf(c); known && c.Name != "" {
-		x.Price, x.May, x.StandIn = cost, true, m.View.StandsIn(c)
+	if c.Name == "" {
+		return x, true
+	}
+	if cost, known := of.costs(); known {
+		x.Price, x.May, x.StandIn = cost, true, m.View.StandsIn(*c)
 	}
 	return x, true
 }

@@ -1,7 +1,6 @@
 package moves
 
 import (
-	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
@@ -36,17 +35,18 @@ func (m *mover) save() {
 // stands says whether the NodeClaim is there and may still go.
 func (m *mover) stands(name string) bool {
 	c, there := m.View.Snapshot.Claim(name)
-	return there && m.may(&c)
+	return there && m.may(m.gates.saving(&c))
 }
 
-// may says whether the node of the NodeClaim may go to save money. An empty node goes by
-// the rules for empty nodes. If it may later, the plan asks for another Step.
-func (m *mover) may(c *cluster.Claim) bool {
+// may says whether the candidate may go to save money. An empty node goes by the rules for
+// empty nodes. If it may later, the plan asks for another Step.
+func (m *mover) may(x *candidate) bool {
+	c := x.claim
 	node, up := m.View.Snapshot.Node(c.Node)
 	if !up || node.Disrupted || m.View.IsGoing(c.Name) || !m.View.RunsPods(*c) {
 		return false
 	}
-	stays := m.gates.excludes(m.gates.saving(c))
+	stays := m.gates.excludes(x)
 	switch {
 	case stays.Until.IsZero():
 	case stays.Reason == plan.PodSettles:

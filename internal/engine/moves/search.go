@@ -108,9 +108,10 @@ func (m *mover) nodes() (out []consolidate.Node) {
 		most[p.Name], _ = m.gates.ledger().Most(p.Name, plan.Underutilized)
 	}
 	for state := range m.View.Snapshot.States() {
-		if x, is := nodeOf(m, state); is {
-			c := m.View.ClaimOf(state)
-			x.Least, x.May, x.Most = m.gates.balance(&c).least(state), x.May && m.may(&c), most[c.Pool]
+		c := m.View.ClaimOf(state)
+		node := m.gates.saving(&c)
+		if x, is := nodeOf(m, node, state); is {
+			x.Least, x.May, x.Most = m.gates.balance(&c).least(state), x.May && m.may(node), most[c.Pool]
 			out = append(out, x)
 		}
 	}

@@ -50,10 +50,11 @@ func (w *wholeTries) next(m *mover) bool {
 		name := w.queue[0]
 		w.queue = w.queue[1:]
 		c, there := m.View.Snapshot.Claim(name)
-		if !there || !m.may(&c) || m.gates.keeps(m.gates.saving(&c), toBegin).Reason != "" {
+		node := m.gates.saving(&c)
+		if !there || !m.may(node) || m.gates.keeps(node, toBegin).Reason != "" {
 			continue
 		}
-		if cost, _ := m.View.CostOf(c); cost <= m.gates.least(&c) {
+		if cost, _ := node.costs(); cost <= m.gates.least(&c) {
 			continue
 		}
 		x := Supposition{Going: map[string]plan.DeleteReason{name: plan.Underutilized}, Emptying: map[string]bool{c.Node: true}}
