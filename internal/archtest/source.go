@@ -23,6 +23,12 @@ type breach struct {
 	text string
 }
 
+// with returns the breach with the text.
+func (b breach) with(format string, args ...any) breach {
+	b.text = fmt.Sprintf(format, args...)
+	return b
+}
+
 func (b breach) String() string { return fmt.Sprintf("%s:%d: %s", b.path, b.line, b.text) }
 
 // goFile is a parsed Go file. Paths are slash-separated, from the top of the checkout.

@@ -1,7 +1,6 @@
 package archtest
 
 import (
-	"go/ast"
 	"slices"
 	"strings"
 )
@@ -57,78 +56,4 @@ func checkStages(t tree) []breach {
 		}
 	}
 	return sorted(all)
-}
-
-// Sizes beyond which a type of the engine has more than one owner.
-const (
-	maxFields  = 20
-	maxMethods = 25
-)
-
-// checkTypes finds types of the engine that own too much.
-func checkTypes(t tree) []breach {
-	type key struct{ dir, name string }
-	methods, declared := map[key]int{}, map[key]breach{}
-	var all []breach
-	for _, f := range t.gos {
-		if f.test || !under(f.dir, engineRoot) {
-			continue
-		}
-		for _, d := range f.syntax.Decls {
-			switch d := d.(type) {
-			case *ast.FuncDecl:
-				if name := receiver(d); name != "" {
-					methods[key{f.dir, name}]++
-				}
-			case *ast.GenDecl:
-				for _, s := range d.Specs {
-					spec, ok := s.(*ast.TypeSpec)
-					if !ok {
-						continue
-					}
-					declared[key{f.dir, spec.Name.Name}] = f.at(spec.Pos(), "type %s has more than %d methods: split it by what its parts own", spec.Name.Name, maxMethods)
-					if n := fields(spec.Type); n > maxFields {
-						all = append(all, f.at(spec.Pos(), "struct %s has %d fields, more than %d: split it by who writes them", spec.Name.Name, n, maxFields))
-					}
-				}
-			}
-		}
-	}
-	for k, n := range methods {
-		if n > maxMethods {
-			all = append(all, declared[k])
-		}
-	}
-	return sorted(all)
-}
-
-// receiver is the name of the type that the function is a method of, empty for
-// none.
-func receiver(d *ast.FuncDecl) string {
-	if d.Recv == nil {
-		return ""
-	}
-	t := d.Recv.List[0].Type
-	if p, ok := t.(*ast.StarExpr); ok {
-		t = p.X
-	}
-	if g, ok := t.(*ast.IndexExpr); ok {
-		t = g.X
-	}
-	if id, ok := t.(*ast.Ident); ok {
-		return id.Name
-	}
-	return ""
-}
-
-// fields counts those of a struct, an embedded one as one.
-func fields(t ast.Expr) (n int) {
-	s, ok := t.(*ast.StructType)
-	if !ok {
-		return 0
-	}
-	for _, f := range s.Fields.List {
-		n += max(1, len(f.Names))
-	}
-	return n
 }
