@@ -19,12 +19,14 @@ const (
 	// devicesWithin is how long after a node has come its devices may be missing altogether:
 	// drivers are installed meanwhile.
 	devicesWithin = 20 * time.Minute
-	// accidents is how many nodes in a row with too few devices say nothing about the next.
-	accidents = 1
 )
 
+// Accidents is how many nodes in a row that are not as they should be say nothing about the
+// next one: a machine may be broken. After more, the fault is taken for one of all of them.
+const Accidents = 1
+
 // accident says whether the figure is that of a device, and of too few nodes.
-func (f Figure) accident() bool { return f.Short > 0 && f.Short <= accidents }
+func (f Figure) accident() bool { return f.Short > 0 && f.Short <= Accidents }
 
 // Machine is a node as far as its devices tell about the next one.
 type Machine struct {

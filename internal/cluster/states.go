@@ -110,6 +110,15 @@ func (n *NodeState) Count() int { return len(n.pods) }
 // node, by id. What they request is not in Used.
 func (n *NodeState) Nominated() iter.Seq[Pod] { return each(n.nominated) }
 
+// Expects returns the id of the first of these pods, if the node, whose NodeClaim is c, takes
+// pods, so that they have their places there; false if none has.
+func (n *NodeState) Expects(c *Claim) (pod string, is bool) {
+	if len(n.nominated) == 0 || !n.Node.TakesPods(c) {
+		return "", false
+	}
+	return n.nominated[0].ID(), true
+}
+
 func each(pods []*pod) iter.Seq[Pod] {
 	return func(yield func(Pod) bool) {
 		for _, p := range pods {

@@ -56,7 +56,7 @@ func Retire(v view.View, m *memory.Memory, j *journal.Journal, in *room.Room, st
 			r.recall(*c)
 		case marked(&r, *c):
 		case r.over(*c):
-		case r.expectsPods(*c):
+		case r.expectsPods(c):
 			r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)
 		case !c.Registered:
 			r.retireLate(*c)
@@ -220,17 +220,13 @@ func (r *retirer) holds(stays plan.Stay, why plan.WaitReason) bool {
 }
 
 // expectsPods says whether others than the daemon nominated pods for the node.
-func (r *retirer) expectsPods(c cluster.Claim) bool {
+func (r *retirer) expectsPods(c *cluster.Claim) bool {
 	state, up := r.Snapshot.State(c.Node)
 	if !up {
 		return false
 	}
-	for p := range state.Nominated() {
-		if r.Expected(&p) {
-			return true
-		}
-	}
-	return false
+	_, is := state.Expects(c)
+	return is
 }
 
 // awaitsPods says whether this plan puts any pod on the node.

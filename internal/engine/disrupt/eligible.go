@@ -62,10 +62,8 @@ func (j *Judge) Stays(c *cluster.Claim, reason plan.DeleteReason) (why plan.Stay
 	case state.Node.Stays && traits.Saves:
 		return plan.Stay{Reason: plan.NodeStays}, time.Time{}
 	}
-	for p := range state.Nominated() {
-		if j.Expected(&p) {
-			return plan.Stay{Reason: plan.PodExpected, Detail: p.ID()}, time.Time{}
-		}
+	if pod, expects := state.Expects(c); expects {
+		return plan.Stay{Reason: plan.PodExpected, Detail: pod}, time.Time{}
 	}
 	keep := traits.PodsKeep(c.Grace)
 	why, until = j.podsStay(state, keep)

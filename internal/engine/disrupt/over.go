@@ -86,7 +86,7 @@ func outOfTime(v view.View, s *cluster.Claim) bool {
 func (r *retirer) needless(c *cluster.Claim, sources []cluster.Claim) bool {
 	pool, _ := r.Snapshot.Pool(c.Pool)
 	node, _ := r.Snapshot.Node(c.Node)
-	if pool.Static || node.Protected(r.Now) || r.RunsPods(*c) || r.expectsPods(*c) {
+	if pool.Static || node.Protected(r.Now) || r.RunsPods(*c) || r.expectsPods(c) {
 		return false
 	}
 	of := map[string]bool{}

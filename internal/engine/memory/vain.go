@@ -6,18 +6,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// The pauses after nodes that came in vain. One such node may be an accident: the pods get
-// another at once. After more in a row the pods wait, each time twice as long. So what is
+// The pauses after nodes that came in vain. One such node may be an accident
+// (catalog.Accidents): the pods get another at once. After more in a row the pods wait, each time twice as long. So what is
 // wrong with all nodes of a pool costs fewer and fewer of them, and pods wait about as long
 // again as it was wrong. A node that is too small is no accident, unless it lacks a device:
 // the next of its type is as small.
 const (
-	accidents     = 1
 	firstVain     = 15 * time.Minute
 	firstSmall    = time.Hour
 	longestVain   = 4 * time.Hour
@@ -47,8 +47,8 @@ type Made struct {
 	PoolGeneration, ClassGeneration int64
 }
 
-// MadeFrom returns what nodes of the NodePool are made from now.
-func MadeFrom(s cluster.Snapshot, pool string) Made {
+// madeFrom returns what nodes of the NodePool are made from now.
+func madeFrom(s cluster.Snapshot, pool string) Made {
 	p, _ := s.Pool(pool)
 	c, _ := s.Class(p.Class)
 	return Made{p.UID, p.Generation, c.Generation}
@@ -63,7 +63,7 @@ func (v Vain) compare(o Vain) int {
 
 // Until returns when pods of the kind may have another node of the pool, or of the type.
 func (v Vain) Until() time.Time {
-	free, pause := accidents, firstVain
+	free, pause := catalog.Accidents, firstVain
 	if v.Type != "" {
 		pause = firstSmall
 		if !v.Device {
@@ -79,9 +79,10 @@ func (v Vain) Until() time.Time {
 	return v.At.Add(pause)
 }
 
-// CameInVain notes what came in vain with the node of the NodeClaim. Of nodes that were
-// ordered together, one counts.
-func (m *Memory) CameInVain(x Vain, c *cluster.Claim, now time.Time) {
+// CameInVain notes what came in vain with the node of the NodeClaim; the caller says for
+// which pods and why. Of nodes that were ordered together, one counts.
+func (m *Memory) CameInVain(x Vain, c *cluster.Claim, s cluster.Snapshot, now time.Time) {
+	x.Pool, x.Made = c.Pool, madeFrom(s, c.Pool)
 	list := slices.Clone(m.Vain)
 	i, found := slices.BinarySearchFunc(list, x, Vain.compare)
 	switch {
@@ -119,7 +120,7 @@ func (list Vains) WaitsFor(pool, kind, instanceType string, now time.Time) (v Va
 // stillVain returns what still counts: nothing of before a change of the NodePool or its
 // class. A time later than now, which occurs if the clock went back, becomes now.
 func stillVain(list Vains, s cluster.Snapshot, now time.Time) Vains {
-	out := pick.Those(list, func(v Vain) bool { return now.Before(v.Until().Add(forgetVainFor)) && v.Made == MadeFrom(s, v.Pool) })
+	out := pick.Those(list, func(v Vain) bool { return now.Before(v.Until().Add(forgetVainFor)) && v.Made == madeFrom(s, v.Pool) })
 	for i := range out {
 		out[i].At = pick.Earliest(out[i].At, now)
 	}

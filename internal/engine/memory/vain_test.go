@@ -15,15 +15,15 @@ func TestVain_EachNodeInARowMakesThePauseTwiceAsLong(t *testing.T) {
 		pauses []time.Duration
 	}{
 		"never joined": {
-			Vain{Pool: "p", Kind: "web", Why: plan.RegistrationTimeout},
+			Vain{Kind: "web", Why: plan.RegistrationTimeout},
 			[]time.Duration{0, 15 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour, 4 * time.Hour},
 		},
 		"too small": {
-			Vain{Pool: "p", Kind: "web", Type: "m5.large", Lacks: "memory"},
+			Vain{Kind: "web", Type: "m5.large", Lacks: "memory"},
 			[]time.Duration{time.Hour, 2 * time.Hour, 4 * time.Hour, 4 * time.Hour},
 		},
 		"without a device": {
-			Vain{Pool: "p", Kind: "web", Type: "m5.large", Lacks: "nvidia.com/gpu", Device: true},
+			Vain{Kind: "web", Type: "m5.large", Lacks: "nvidia.com/gpu", Device: true},
 			[]time.Duration{0, time.Hour, 2 * time.Hour, 4 * time.Hour, 4 * time.Hour},
 		},
 	} {
@@ -35,8 +35,8 @@ func TestVain_EachNodeInARowMakesThePauseTwiceAsLong(t *testing.T) {
 				ordered = m.Vain[0].At.Truncate(time.Second) // with the Step that gave up the last one
 			}
 			for k := range 3 { // nodes that were ordered together
-				m.CameInVain(c.of, &cluster.Claim{Name: fmt.Sprint(i, k), Created: ordered}, now)
-				m.CameInVain(c.of, &cluster.Claim{Name: fmt.Sprint(i, k), Created: ordered}, now)
+				m.CameInVain(c.of, &cluster.Claim{Name: fmt.Sprint(i, k), Pool: "p", Created: ordered}, cluster.Snapshot{}, now)
+				m.CameInVain(c.of, &cluster.Claim{Name: fmt.Sprint(i, k), Pool: "p", Created: ordered}, cluster.Snapshot{}, now)
 			}
 			v, waits := m.Vain.WaitsFor("p", "web", "m5.large", now)
 			if waits != (want > 0) || waits && v.Until().Sub(now) != want {
@@ -51,7 +51,7 @@ func TestVain_EachNodeInARowMakesThePauseTwiceAsLong(t *testing.T) {
 			}
 			now = now.Add(30 * time.Minute)
 		}
-		m.CameInVain(c.of, &cluster.Claim{Name: "last", Created: now}, now)
+		m.CameInVain(c.of, &cluster.Claim{Name: "last", Pool: "p", Created: now}, cluster.Snapshot{}, now)
 		for _, other := range [][2]string{{"p", "db"}, {"q", "web"}} {
 			if _, waits := m.Vain.WaitsFor(other[0], other[1], "m5.large", now); waits {
 				t.Errorf("%s: pods %s of pool %s wait, too", name, other[1], other[0])

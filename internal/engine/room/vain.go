@@ -30,23 +30,14 @@ func (r *Room) NoteVain(m *memory.Memory) {
 		}
 	}
 	for _, h := range r.Coming {
+		if h.Stage != StageKept || h.Claim.Initialized || r.RunsPods(*h.Claim) || r.ofDeletedPool(h.Claim) {
+			continue
+		}
 		// What a node has left says how large it is only while nothing but DaemonSets runs there.
-		if h.Stage == StageKept && !h.Claim.Initialized && !r.RunsPods(*h.Claim) && !r.ofDeletedPool(h.Claim) && !expectsPods(r.Snapshot, h.Claim) {
+		if _, expects := h.State.Expects(h.Claim); !expects {
 			r.noteSmall(m, h)
 		}
 	}
-}
-
-// expectsPods says whether pods are nominated for the NodeClaim's node.
-func expectsPods(s cluster.Snapshot, c *cluster.Claim) bool {
-	state, up := s.State(c.Node)
-	if !up {
-		return false
-	}
-	for range state.Nominated() {
-		return true
-	}
-	return false
 }
 
 // unschedulable is the taint of cordoned nodes.
@@ -71,7 +62,7 @@ func (r *Room) shut(c *cluster.Claim) (cluster.Taint, bool) {
 func (r *Room) noteGivenUp(m *memory.Memory, c *cluster.Claim, why plan.DeleteReason, taint cluster.Taint) {
 	slots, _ := m.PlannedOn(c)
 	for _, s := range slots {
-		m.CameInVain(memory.Vain{Pool: c.Pool, Kind: s.Kind, Why: why, Taint: taint, Made: memory.MadeFrom(r.Snapshot, c.Pool)}, c, r.Now)
+		m.CameInVain(memory.Vain{Kind: s.Kind, Why: why, Taint: taint}, c, r.Snapshot, r.Now)
 	}
 }
 
@@ -96,9 +87,8 @@ func (r *Room) noteSmall(m *memory.Memory, h *Host) {
 		}
 		others := slices.IndexFunc(lacking, func(x quantity.Shortage) bool { return !isDevice(x.Resource) })
 		m.CameInVain(memory.Vain{
-			Pool: h.Claim.Pool, Kind: c.Group.Kind, Type: h.Claim.InstanceType, Lacks: lacking[max(0, others)].Resource, Device: others < 0,
-			Made: memory.MadeFrom(r.Snapshot, h.Claim.Pool),
-		}, h.Claim, r.Now)
+			Kind: c.Group.Kind, Type: h.Claim.InstanceType, Lacks: lacking[max(0, others)].Resource, Device: others < 0,
+		}, h.Claim, r.Snapshot, r.Now)
 	}
 }
 
