@@ -15,6 +15,7 @@ import (
 
 // withEmptyNodes draws a cluster in which some nodes have lost their pods, or never got them.
 func withEmptyNodes(t *testing.T, rt *rapid.T) *world {
+	t.Helper()
 	w := newWorld(t)
 	after := rapid.SampledFrom([]time.Duration{time.Second, 10 * time.Second, 30 * time.Second, 5 * time.Minute}).Draw(rt, "consolidateAfter")
 	w.objects.Pools[0].Disruption = cluster.Disruption{
