@@ -37,7 +37,7 @@ func ratchets() map[string]int {
 		"internal/engine/launch.tier":        27,
 		"internal/engine/launch.turn":        52,
 		"internal/engine/memory.Memory":      26,
-		"internal/engine/moves.mover":        35,
+		"internal/engine/moves.mover":        34,
 		"internal/engine/moves.standings":    33,
 		"internal/engine/offer.Market":       53,
 		"internal/engine/open.opener":        45,
