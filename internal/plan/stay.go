@@ -96,9 +96,9 @@ func (s Stay) explain() string {
 	case PodBudget:
 		return fmt.Sprintf("PodDisruptionBudget %s allows no eviction now", s.Detail)
 	case PolicyForbids:
-		return "the NodePool's consolidationPolicy or consolidateAfter keeps nodes with pods"
+		return "the NodePool's consolidationPolicy or consolidateAfter keeps the node"
 	case NotQuiet:
-		return "pods came to the node or went from it within consolidateAfter"
+		return cmp.Or(s.Detail, "pods came to the node or went from it within consolidateAfter")
 	case NoSaving:
 		return "no cheaper place for its pods is worth the move" + s.in(": %s")
 	case SpotForSpot:

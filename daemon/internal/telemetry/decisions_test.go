@@ -33,7 +33,7 @@ func TestExplain_PrintsWhyANodeStaysAndWhatAPodGets(t *testing.T) {
 	}
 	m.Decisions.note(fleetOf(t, 1), []plan.Outcome{{Verdict: plan.Waiting, Pods: []string{"default/web"}}})
 	for _, c := range []struct{ what, name, want string }{
-		{"node", "a", "node a (nodeclaim a, nodepool p, $2.0000 an hour) stays: the NodePool's consolidationPolicy or consolidateAfter keeps nodes with pods; " +
+		{"node", "a", "node a (nodeclaim a, nodepool p, $2.0000 an hour) stays: the NodePool's consolidationPolicy or consolidateAfter keeps the node; " +
 			"what to do: set consolidationPolicy of the NodePool to WhenEmptyOrUnderutilized, and consolidateAfter to a time\n"},
 		{"node", "b", "error: node b: the last plan does not know it"},
 		{"pod", "default/web", "pod default/web: " + string(plan.Waiting) + "\n"},

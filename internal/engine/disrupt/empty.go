@@ -29,10 +29,11 @@ func (j *Judge) staysEmpty(c *cluster.Claim) plan.Stay {
 	if pool.Static && c.Initialized {
 		return plan.KeptBy(pool.Name, pool.Replicas)
 	}
-	stays, until := j.Stays(c, plan.Empty)
-	if stays.Until = until; stays.Reason == "" && pool.Disruption.Never {
-		stays.Reason = plan.PolicyForbids
+	if pool.Disruption.Never {
+		return plan.Stay{Reason: plan.PolicyForbids}
 	}
+	stays, until := j.Stays(c, plan.Empty)
+	stays.Until = until
 	return stays
 }
 
@@ -55,8 +56,12 @@ func (j *Judge) restsEmpty(c *cluster.Claim) plan.Stay {
 		// No memory, and no pod has ever come: the NodeClaim itself says that some will.
 		end = pick.Latest(end, c.InitializedAt.Add(j.Policy.ArrivalPatience))
 	}
-	if j.Now.Before(end) {
-		return plan.Stay{Reason: plan.NotQuiet, Until: end}
+	stays := plan.Stay{Reason: plan.NotQuiet, Until: end}
+	switch {
+	case !j.Now.Before(end):
+		return plan.Stay{}
+	case end.After(since.Add(pool.Disruption.After)):
+		stays.Detail = "the pods that the node was launched for have not come yet"
 	}
-	return plan.Stay{}
+	return stays
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// Way is a way for evicted pods to come to their places. One value serves one Step.
+// Way is a way for evicted pods to come to their places. Its policy is that of a Step.
 type Way interface {
 	// Close returns what closes nodes before the pods of the leaving nodes, which are given by
 	// name, are evicted. These pods are promised their places there.

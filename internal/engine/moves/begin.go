@@ -53,7 +53,7 @@ func (m *mover) begin() {
 		}
 	}
 	if m.remove(x) {
-		m.state.begins()
+		m.state.vain = 0
 		return
 	}
 	if len(t.ratios) > 0 {
@@ -62,7 +62,7 @@ func (m *mover) begin() {
 		return
 	}
 	if m.replaceSome(chosen, plan.Underutilized, x) {
-		m.state.begins()
+		m.state.vain = 0
 		return
 	}
 	// There is something that the search did not know, as a budget.

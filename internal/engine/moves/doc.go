@@ -10,5 +10,5 @@
 //
 // Invariants: nothing begins in a Step that launches for pods that wait, or whose plan is
 // not finished. A node goes only if no gate holds and the second plan has a place for
-// each pod that has one now. All that is remembered is the State; losing it delays moves.
+// each pod that has one now. All that is remembered is the State; losing it breaks nothing.
 package moves

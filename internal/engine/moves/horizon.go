@@ -18,8 +18,7 @@ import (
 // ten minutes.
 
 const (
-	// The demand is where it was as long as fewer than one pod of changedPart has come or
-	// gone. A level is one that differs from that before by one pod of levelPart or more.
+	// A level is one that differs from that before by one pod of levelPart or more.
 	levelPart = 1000
 	// mostLevels is how many levels are remembered at least; twice as many at most.
 	mostLevels = 10_000
@@ -31,6 +30,15 @@ const (
 // replaced.
 type past struct {
 	last *level
+}
+
+// observe notes how much demand there is, unless pods are on their way from a node to
+// another: they may be missing for as long as that takes.
+func (s *State) observe(v view.View, landing bool) {
+	later := *s
+	if _, _, moving := later.underWay(v, landing); !moving {
+		s.past.sees(demand(v.Snapshot), v.Now)
+	}
 }
 
 // level is how many pods there were from a time on.
@@ -82,36 +90,41 @@ func (l *level) newest(most int) *level {
 	return &out
 }
 
-// horizon returns for how long a saving is expected to last, most at most.
-func (p *past) horizon(now time.Time, most time.Duration) time.Duration {
+// horizon returns for how long a saving is expected to last in a fleet of so many nodes, most
+// at most. The demand is where it was as long as it has changed by no more pods than an average
+// node has: that needs no other nodes.
+func (p *past) horizon(nodes int, now time.Time, most time.Duration) time.Duration {
 	if p.last == nil {
 		return most
 	}
 	pods := p.last.pods
-	notMore := func(was int64) bool { return was <= pods+pods/changedPart }
-	notLess := func(was int64) bool { return was >= pods-pods/changedPart }
-	return min(p.stay(now, most, notMore), p.stay(now, most, notLess))
+	some := max(1, pods/int64(max(1, nodes)))
+	notMore := func(was int64) bool { return was <= pods+some }
+	notLess := func(was int64) bool { return was >= pods-some }
+	return min(most, p.stay(now, most, notMore), p.stay(now, most, notLess))
 }
 
 // stay returns how long the demand has been so until now, or was so the last time before,
-// whichever is longer; most where either began before all that is known.
+// whichever is longer; most where either began before all that is known, or lasted as long.
 func (p *past) stay(now time.Time, most time.Duration, so func(pods int64) bool) time.Duration {
 	l, from := p.last, now
-	skip := func(is bool) (known bool) {
+	skip := func(is bool, until time.Time) (known bool) {
 		for l != nil && so(l.pods) == is {
-			l, from = l.before, l.from
+			if l, from = l.before, l.from; is && until.Sub(from) >= most {
+				return false
+			}
 		}
 		return l != nil
 	}
-	if !skip(true) {
+	if !skip(true, now) {
 		return most
 	}
 	lasts := now.Sub(from)
-	if !skip(false) {
+	if !skip(false, now) {
 		return most
 	}
 	end := from
-	if !skip(true) {
+	if !skip(true, end) {
 		return most
 	}
 	return max(lasts, end.Sub(from), leastHorizon)

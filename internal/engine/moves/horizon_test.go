@@ -33,23 +33,25 @@ func TestHorizon_ASavingIsExpectedToLastAsLongAsTheDemandStaysOrStayedLast(t *te
 		now  int
 		want time.Duration
 	}{
-		"nothing is known":                   {nil, 5, payBack},
-		"the demand has not changed":         {[]since{{0, 1000}}, 5, payBack},
-		"it falls for the first time":        {[]since{{0, 1000}, {20, 700}}, 21, payBack},
-		"it falls to what it was as it grew": {[]since{{0, 0}, {1, 400}, {2, 1000}, {20, 400}}, 21, payBack},
-		"it is back, for the first time":     {waves[:3], 31, payBack},
-		"it falls again":                     {waves, 41, 10 * time.Minute},
-		"it stays longer than the last time": {waves, 65, 25 * time.Minute},
-		"it falls less than before":          {append(waves[:3:3], since{40, 900}), 41, 10 * time.Minute},
-		"it falls more than before":          {append(waves[:3:3], since{40, 500}), 41, payBack},
-		"it is back again":                   {append(waves[:4:4], since{55, 1000}), 56, 10 * time.Minute},
-		"no longer than that":                {[]since{{0, 1000}, {20, 700}, {500, 1000}, {510, 700}}, 511, payBack},
-		"one of a hundred is no change":      {[]since{{0, 1000}, {20, 995}, {30, 1003}, {40, 996}}, 41, payBack},
-		"demand that never rests":            {[]since{{0, 1000}, {20, 700}, {20, 1000}, {20, 700}}, 20, leastHorizon},
-		"the clock goes back":                {append(waves[:4:4], since{10, 700}), 11, payBack},
+		"nothing is known":                     {nil, 5, payBack},
+		"the demand has not changed":           {[]since{{0, 1000}}, 5, payBack},
+		"it falls for the first time":          {[]since{{0, 1000}, {20, 700}}, 21, payBack},
+		"it falls to what it was as it grew":   {[]since{{0, 0}, {1, 400}, {2, 1000}, {20, 400}}, 21, payBack},
+		"it is back, for the first time":       {waves[:3], 31, payBack},
+		"it falls again":                       {waves, 41, 10 * time.Minute},
+		"it stays longer than the last time":   {waves, 65, 25 * time.Minute},
+		"it falls less than before":            {append(waves[:3:3], since{40, 900}), 41, 10 * time.Minute},
+		"it falls more than before":            {append(waves[:3:3], since{40, 500}), 41, payBack},
+		"it is back again":                     {append(waves[:4:4], since{55, 1000}), 56, 10 * time.Minute},
+		"no longer than that":                  {[]since{{0, 1000}, {20, 700}, {500, 1000}, {510, 700}}, 511, payBack},
+		"it was as high and as low for longer": {[]since{{0, 50}, {10, 200}, {20, 100}, {30, 50}, {40, 200}, {50, 100}}, 350, payBack},
+		"what a node has is no change":         {[]since{{0, 1000}, {20, 995}, {30, 1003}, {40, 996}}, 41, payBack},
+		"more than a node has is one":          {[]since{{0, 1000}, {20, 980}, {30, 1000}, {40, 980}}, 41, 10 * time.Minute},
+		"demand that never rests":              {[]since{{0, 1000}, {20, 700}, {20, 1000}, {20, 700}}, 20, leastHorizon},
+		"the clock goes back":                  {append(waves[:4:4], since{10, 700}), 11, payBack},
 	} {
 		p := pastOf(c.past)
-		if got := p.horizon(minutes(c.now), payBack); got != c.want {
+		if got := p.horizon(100, minutes(c.now), payBack); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}

@@ -76,10 +76,11 @@ func look(m *mover) bool {
 	image := s.seen.image
 	s.seen = seen{}
 	if found, places := lookAt(m, image, names); found != "" {
-		s.target, s.at = aim(m.View.Snapshot, []string{found}, false, places), m.View.Now
+		s.target, s.at, s.rests = aim(m.View.Snapshot, []string{found}, false, places), m.View.Now, 0
 		return true
 	}
-	// The search comes next, also where pods go on coming and going, unless the fleet rests.
+	// The search comes as soon as it may, also where pods go on coming and going, unless the
+	// fleet rests.
 	s.calm.uneasy = since
 	m.wait(m.View.Now.Add(sliceEvery), plan.NextSweep)
 	return true

@@ -58,8 +58,10 @@ const (
 	sliceOfWork = 2_000_000
 	sliceEvery  = 10 * time.Millisecond
 	// restsFor is for how long no search follows one that found nothing, for each slice that it
-	// took, so that searches take little of the processor's time where pods come and go.
+	// took, so that searches take little of the processor's time where pods come and go; and
+	// mostRest the most.
 	restsFor = time.Second
+	mostRest = time.Minute
 	// targetLasts is how long a target is followed before the fleet is searched anew.
 	targetLasts = 5 * time.Minute
 	// changedPart is the part of the pods beyond which a search is repeated if so many have
@@ -93,7 +95,7 @@ func Next(in Input, before State, out Draft) (Draft, State) {
 	if out.Trace.Launches > 0 {
 		m.state.calm.launches(podsOn(v.Snapshot), v.Now)
 	}
-	m.state.past.sees(demand(v.Snapshot), v.Now)
+	m.state.observe(v, !out.Memory.Landing.Since.IsZero())
 	m.state.watch(v, out.Plan.Actions, undone(v, &out))
 	if !out.Trace.Complete || out.Trace.Launches > 0 || v.Policy.CloudAway {
 		return m.out, m.state

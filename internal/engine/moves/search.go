@@ -1,6 +1,7 @@
 package moves
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -20,7 +21,6 @@ func (m *mover) search() bool {
 			m.waitAgain()
 			return false
 		}
-		s.horizon = s.past.horizon(m.View.Now, m.View.Policy.PayBack)
 		if look(m) {
 			return len(s.target.names) > 0
 		}
@@ -29,6 +29,7 @@ func (m *mover) search() bool {
 			return len(s.target.names) > 0
 		}
 		m.again, m.settling = time.Time{}, settling{}
+		s.horizon = s.past.horizon(m.View.Snapshot.NodeCount(), m.View.Now, m.View.Policy.PayBack)
 		s.search, s.of, s.at, s.whole.queue = consolidate.Begin(m.question()), m.View.Snapshot, m.View.Now, nil
 		if !m.settling.first.IsZero() {
 			m.later(m.settling.over())
@@ -64,10 +65,9 @@ func (m *mover) search() bool {
 	s.whole = s.whole.after(next, m.View.Policy.WholeTries)
 	s.search, s.target, s.rests = nil, found, 0
 	if len(found.names) == 0 {
-		s.rests = restsFor * time.Duration(s.slices)
+		s.rests = min(restsFor*time.Duration(s.slices), mostRest)
 		if s.horizon < m.View.Policy.PayBack {
-			m.later(m.View.Now.Add(s.horizon)) // the saving may have lasted twice as long then
-			s.again = m.again
+			s.again = pick.Earliest(cmp.Or(s.again, m.View.Now.Add(s.horizon)), m.View.Now.Add(s.horizon)) // it may have lasted twice as long then
 		}
 		m.waitAgain()
 	}

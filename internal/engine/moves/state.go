@@ -13,8 +13,9 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// State is what is remembered of moves and of the last search of the fleet. Losing it delays
-// moves. A State is a value: Next returns another one.
+// State is what is remembered of moves and of the last search of the fleet. Without it, moves
+// wait for calm, and the next ones count as those after a first scale-down. A State is a value:
+// Next returns another one.
 type State struct {
 	of       cluster.Snapshot
 	at       time.Time
@@ -47,11 +48,6 @@ func (s *State) marked() *target {
 	return &s.target
 }
 
-// begins notes that moves of the target begin.
-func (s *State) begins() {
-	s.vain = 0
-}
-
 // delay is for how long the fleet is not searched.
 type delay struct {
 	until time.Time
@@ -62,6 +58,9 @@ type delay struct {
 // delay returns for how long the fleet is not searched, and whether it has to wait.
 func (s *State) delay(v view.View) (d delay, waits bool) {
 	if next := s.at.Add(s.pause(v.Snapshot)); v.Now.Before(next) {
+		if s.rests > 0 {
+			s.calm.uneasy = time.Time{} // nobody waits for calm
+		}
 		return delay{next, plan.NextSweep, "the last search was a short time ago"}, true
 	}
 	until, calm := s.calm.is(podsOn(v.Snapshot), v.Now)

@@ -59,7 +59,7 @@ func (w *wholeTries) next(m *mover) bool {
 		}
 		x := Supposition{Going: map[string]plan.DeleteReason{name: plan.Underutilized}, Emptying: map[string]bool{c.Node: true}}
 		if m.remove(x) {
-			m.state.begins() // the others have their turn once its pods have landed
+			m.state.vain = 0 // the others have their turn once its pods have landed
 			return true
 		}
 		w.refused = append(slices.Clip(w.refused), name)

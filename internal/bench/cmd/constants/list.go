@@ -87,7 +87,7 @@ func moveConstants() []constant {
 		file  string
 		names []string
 	}{
-		{"moves/moves.go", []string{"sweepEvery", "mostVain", "sliceOfWork", "sliceEvery", "targetLasts", "changedPart", "mostOutdated", "heldFor", "landsWithin", "restsFor", "suppositions"}},
+		{"moves/moves.go", []string{"sweepEvery", "mostVain", "sliceOfWork", "sliceEvery", "targetLasts", "changedPart", "mostOutdated", "heldFor", "landsWithin", "restsFor", "mostRest", "suppositions"}},
 		{"moves/state.go", []string{"calmFor", "growthLasts", "uneasyFor", "mostBetween"}},
 		{"moves/horizon.go", []string{"levelPart", "mostLevels", "leastHorizon"}},
 		{"moves/target.go", []string{"leastPhased", "phasedPart"}},
