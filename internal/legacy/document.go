@@ -164,9 +164,18 @@ func (d document) broken(text string, line int, err error, r *report) {
 	r.fail(d.subject(), "", what, remedy)
 }
 
+// directive is one of Terraform's templates. Other programs have %{ in their texts, too, as curl
+// has in its formats.
+var directive = regexp.MustCompile(`%\{~?\s*(for|if|else|endfor|endif)\b`)
+
 // unrendered says whether another program makes the manifest of the text first.
 func unrendered(text string) bool {
-	return strings.Contains(text, "{{") || strings.Contains(text, "%{")
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "#") && (strings.Contains(line, "{{") || directive.MatchString(line)) {
+			return true
+		}
+	}
+	return false
 }
 
 // expand returns the items of a List, also of Lists in it, and the document itself otherwise.

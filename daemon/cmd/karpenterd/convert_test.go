@@ -215,6 +215,16 @@ func TestConvert_TemplatesInAFolderAreLeftOutAndTheExitCodeSaysSo(t *testing.T) 
 	}
 }
 
+// A manifest that somebody has mistyped is no template, whatever its scripts and comments hold.
+func TestConvert_AMistypedManifestIsAnErrorAndNoTemplate(t *testing.T) {
+	for _, comment := range []string{"# curl -w \"%{http_code}\"\n", "# see {{ .Values }}\n"} {
+		dir := folderOf(t, map[string]string{"a.yaml": oldBeta, "b.yaml": comment + "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: b\n"})
+		if code, out, said := execConvert("--role", "nodes", dir); code != exitFailed || out != "" || !strings.Contains(said, "error: "+filepath.Join(dir, "b.yaml")) {
+			t.Errorf("%s: %d, said %s:\n%s", comment, code, said, out)
+		}
+	}
+}
+
 // What is left out must not be missed in silence: settings of the kubelet have no place without
 // the class, and nothing at all is no conversion.
 func TestConvert_NothingIsWrittenWhereWhatIsLeftOutIsNeeded(t *testing.T) {
