@@ -3,6 +3,7 @@ package engine_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,9 +41,8 @@ func (w *world) disrupts(within time.Duration) (after time.Duration) {
 	return after
 }
 
-// wave lets 12 pods come and go again so many times, each time after the time, and returns how
-// often a node went to save money within that time after they had gone.
-func (w *world) wave(times int, every time.Duration) (went []bool) {
+// wave lets 12 pods come and go again so many times, each time after the time.
+func (w *world) wave(times int, every time.Duration) {
 	w.t.Helper()
 	for i := range times {
 		name := fmt.Sprint("wave", i)
@@ -51,27 +51,36 @@ func (w *world) wave(times int, every time.Duration) (went []bool) {
 		for k := range 12 {
 			w.finish(fmt.Sprintf("%s-%02d", name, k))
 		}
-		went = append(went, w.disrupts(every) > 0)
+		w.disrupts(every)
 	}
-	return went
 }
 
-// The pods that are left on the node cost more to move than the node in a minute, and less
-// than it in an hour.
-func TestStep_WhereDemandComesAndGoesOnlyMovesAreMadeThatPayBackWithinThatTime(t *testing.T) {
+// After the first scale-down of a fleet, moves have the longest time; where demand comes and
+// goes, they have as long as it stayed away the last time.
+func TestStandings_WhereDemandComesAndGoesANodeSaysWithinWhichTimeMovesHaveToPayBack(t *testing.T) {
 	for _, c := range []struct {
+		waves int
 		every time.Duration
-		went  []bool
+		want  string // none: the longest time
 	}{
-		{time.Minute, []bool{true, false, false, false}},
-		{time.Hour, []bool{true, true, true, true}},
+		{1, 15 * time.Minute, ""},
+		{3, 15 * time.Minute, "pay back within 15m0s"},
+		{3, time.Hour, "pay back within 1h0m0s"},
+		{3, 5 * time.Hour, ""},
 	} {
 		w := newWorld(t).saving().pods("small", 9, 700)
 		w.running()
 		w.now = w.now.Add(time.Hour)
 		w.disrupts(2 * time.Hour)
-		if went := w.wave(4, c.every); !slices.Equal(went, c.went) {
-			t.Errorf("every %s: a node went after %v", c.every, went)
+		w.wave(c.waves, c.every)
+		said := ""
+		for _, s := range w.standings() {
+			if s.Stay.Reason == plan.NoSaving {
+				said += s.Explain()
+			}
+		}
+		if said == "" || !strings.Contains(said, c.want) || c.want == "" && strings.Contains(said, "pay back") {
+			t.Errorf("%d waves, every %s: %s, want %q", c.waves, c.every, said, c.want)
 		}
 	}
 }
