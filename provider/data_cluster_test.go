@@ -300,7 +300,7 @@ func TestClusterData_SubnetsAreThoseOfTheNodeGroups(t *testing.T) {
 }
 
 func TestClusterData_AVersionThatTheDaemonIsNotMadeForIsAWarning(t *testing.T) {
-	for version, want := range map[string]string{"1.20": "does not support the Kubernetes version", "1.37": "The Kubernetes version is newer"} {
+	for version, want := range map[string]string{"1.20": "does not support the Kubernetes version", "1.38": "The Kubernetes version is newer"} {
 		c := furnished(t)
 		c.EKS.Change(testCluster, func(k *ekssim.Cluster) { k.Version = version })
 		_, diags := c.look(t)
