@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
@@ -324,5 +325,49 @@ func TestDaily_GoesFromTheLowestAtMidnightToAllAtNoon(t *testing.T) {
 	scales := Daily([]Workload{{Name: "w", Replicas: 100}}, 500, time.Hour, 25*time.Hour)
 	if len(scales) != 25 || scales[0].Replicas != 50 || scales[6].Replicas != 75 || scales[12].Replicas != 100 || scales[24].Replicas != 50 {
 		t.Errorf("%+v", scales)
+	}
+}
+
+// The scheduler counts a tainted node as a host until it is gone, unless the spread honours taints.
+// Then an evicted replica may have to wait for that, and no node is launched for it meanwhile.
+func TestRun_ASpreadOverHostsShrinksAndComesToRest(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		honorTaints bool
+		waits       time.Duration // at most: the grace period and the end of an instance
+		nodes       int64         // in the end
+	}{
+		{"taints are ignored", false, time.Minute, 3}, // two replicas of a node would not wait for each other
+		{"taints are honoured", true, 0, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			web, fill := shape(500, 500), shape(1000, 1000)
+			web.Spread = []cluster.Spread{{Key: label.Hostname, MaxSkew: 1, Selector: cluster.PodSelector{Match: label.All(label.Is("app", "web"))}, HonorTaints: c.honorTaints}}
+			fill.Ports = []cluster.HostPort{{Protocol: "TCP", Port: 80}} // one a node
+			cfg := config(Workload{Namespace: "default", Name: "web", Labels: labelled("web"), Shape: web, Replicas: 6},
+				Workload{Namespace: "default", Name: "fill", Labels: labelled("fill"), Shape: fill, Replicas: 6})
+			cfg.Classes[0].Types = slices.DeleteFunc(slices.Clone(cfg.Classes[0].Types), func(t catalog.InstanceType) bool { return t.Capacity.MilliCPU > 2000 })
+			cfg.Boot, cfg.Quiet, cfg.Limit, cfg.Grace, cfg.Terminate = 20*time.Second, 10*time.Minute, 3*time.Hour, 10*time.Second, 40*time.Second
+			cfg.Pools[0].Disruption = cluster.Disruption{Policy: cluster.WhenEmptyOrUnderutilized, After: 30 * time.Second}
+			cfg.Scales = []Scale{{At: 5 * time.Minute, Workload: "fill", Replicas: 0}}
+			cfg.Every = time.Second
+			var longest, waited time.Duration
+			cfg.Sampled = func(s Sample) {
+				if waited += cfg.Every; s.Waiting == 0 || s.At < 6*time.Minute {
+					waited = 0
+				}
+				longest = max(longest, waited)
+			}
+			r := Run(cfg)
+			if r.Violations > 0 || r.Left > 0 || r.Repeated > 0 {
+				t.Fatalf("%d violations (%s), %d pods left, %d evicted twice", r.Violations, r.Violation, r.Left, r.Repeated)
+			}
+			if r.Launches != 6 || int64(r.NodesSettled) != c.nodes {
+				t.Errorf("%d launches, %d nodes in the end: want 6 and %d", r.Launches, r.NodesSettled, c.nodes)
+			}
+			if longest > c.waits {
+				t.Errorf("pods waited for %s, want %s at most", longest, c.waits)
+			}
+		})
 	}
 }

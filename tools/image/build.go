@@ -127,6 +127,11 @@ func (r request) build(ctx context.Context, w io.Writer, local local) (string, e
 	if err := os.MkdirAll(filepath.Join(out, "sbom"), 0o750); err != nil {
 		return "", fmt.Errorf("folder make: %w", err)
 	}
+	unlock, err := toolchain.LockCache(ctx, w, "image")
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
 	cmd := exec.CommandContext(ctx, found[toolchain.Ko].Path, "build", program, "--bare",
 		"--platform=linux/amd64,linux/arm64", "--sbom=spdx", "--sbom-dir="+filepath.Join(out, "sbom"))
 	var said strings.Builder // the reference; progress goes to standard error

@@ -89,7 +89,7 @@ func (a *Assigner) FillAll(least int32) {
 // KeepMoves puts pods of nodes that are going on the nodes that replace theirs, before
 // others can take the room.
 func KeepMoves(a *Assigner) {
-	replaces := func(h *room.Host) bool { return len(a.SourcesOf(h.Claim)) > 0 }
+	replaces := func(h *room.Host) bool { return len(a.Snapshot.SourcesOf(h.Claim)) > 0 }
 	if len(a.Going) == 0 || !slices.ContainsFunc(a.Room.Coming, replaces) {
 		return
 	}

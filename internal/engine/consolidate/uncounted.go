@@ -1,14 +1,32 @@
 package consolidate
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+)
 
 // Uncounted returns the NodeClaims of the nodes about which a search says nothing, as it
 // counts the rules of their pods about other pods only in part: pods stay in their zone, or on
-// their node. Without such rules each pod of these nodes would find room on another node. Those
-// nodes come first that waste the most for what moving their pods costs.
+// their node, and a spread over hosts is counted as beside a host without pods of the group.
+// Without such rules each pod of these nodes would find room on another node. Those nodes come
+// first that waste the most for what moving their pods costs.
 func Uncounted(q Question) (claims []string) {
 	s := Begin(q)
-	ruled := func(p part) bool { return s.classes[p.class].ruled }
+	onAll := map[int]bool{} // by class: whether a spread binds it, and each node that suits it runs one of the group
+	ruled := func(p part) bool {
+		c := &s.classes[p.class]
+		if c.ruled || !spreadsOverHosts(&c.group.Shape) {
+			return c.ruled
+		}
+		if _, known := onAll[p.class]; !known {
+			onAll[p.class] = !slices.ContainsFunc(s.nodes, func(n node) bool {
+				return s.suits(p.class, &n) && !slices.ContainsFunc(n.own, func(q part) bool { return s.classes[q.class].group == c.group })
+			})
+		}
+		return onAll[p.class]
+	}
 	roomBeside := func(p part, i int) (found bool) {
 		c := &s.classes[p.class]
 		s.index.each(&c.need, 0, func(j int) bool {
@@ -33,4 +51,8 @@ func Uncounted(q Question) (claims []string) {
 		claims = append(claims, s.nodes[i].Claim)
 	}
 	return claims
+}
+
+func spreadsOverHosts(x *cluster.Shape) bool {
+	return slices.ContainsFunc(x.Spread, func(t cluster.Spread) bool { return !t.Soft && t.Key == label.Hostname })
 }

@@ -232,7 +232,7 @@ func (d *Demand) GatherRules() {
 			list = append(list, topology.Class{Namespace: c.Group.Namespace, Labels: c.Group.Labels, Shape: l.Shape})
 		}
 	}
-	table := topology.Build(d.Snapshot, list, d.Policy.ExactNamespaces)
+	table := topology.Build(d.Snapshot, list, d.Policy.ExactNamespaces, d.Vacated()...)
 	if table.Empty() {
 		return
 	}

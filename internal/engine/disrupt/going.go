@@ -96,7 +96,7 @@ func (r *retirer) awaitsSuccessor(c cluster.Claim) bool {
 	return slices.ContainsFunc(r.Claims, func(x *cluster.Claim) bool {
 		node, up := r.Snapshot.Node(x.Node)
 		return !x.Initialized && !(up && r.room.Opens(&node, x)) &&
-			slices.ContainsFunc(r.SourcesOf(x), func(s cluster.Claim) bool { return s.Name == c.Name })
+			slices.ContainsFunc(r.Snapshot.SourcesOf(x), func(s cluster.Claim) bool { return s.Name == c.Name })
 	})
 }
 

@@ -19,7 +19,7 @@ func (r *retirer) over(c cluster.Claim) bool {
 	if c.Move == nil {
 		return false
 	}
-	sources := r.SourcesOf(&c)
+	sources := r.Snapshot.SourcesOf(&c)
 	switch {
 	case len(sources) == 0:
 	case slices.ContainsFunc(sources, r.goes):
@@ -76,7 +76,7 @@ func (r *retirer) giveUp(c *cluster.Claim, node *cluster.Node) {
 func outOfTime(v view.View, s *cluster.Claim) bool {
 	return slices.ContainsFunc(v.Claims, func(c *cluster.Claim) bool {
 		return c.Move != nil && !c.Move.Deadline.IsZero() && !v.Now.Before(c.Move.Deadline) &&
-			slices.ContainsFunc(v.SourcesOf(c), func(x cluster.Claim) bool { return x.Name == s.Name })
+			slices.ContainsFunc(v.Snapshot.SourcesOf(c), func(x cluster.Claim) bool { return x.Name == s.Name })
 	})
 }
 

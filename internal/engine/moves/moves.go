@@ -57,9 +57,9 @@ const (
 	// after sliceEvery.
 	sliceOfWork = 2_000_000
 	sliceEvery  = 10 * time.Millisecond
-	// restsFor is for how long no search follows one that found nothing, for each slice that it
-	// took, so that searches take little of the processor's time where pods come and go; and
-	// mostRest the most.
+	// restsFor is for how long no search follows one that found nothing, for each Step that it
+	// and the tries after it took, and mostRest the most: so searches take little of the
+	// processor's time where pods come and go.
 	restsFor = time.Second
 	mostRest = time.Minute
 	// targetLasts is how long a target is followed before the fleet is searched anew.

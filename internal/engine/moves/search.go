@@ -18,7 +18,9 @@ func (m *mover) search() bool {
 	s := &m.state
 	if s.search == nil {
 		if early := s.again.IsZero() || m.View.Now.Before(s.again); s.of.Same(m.View.Snapshot) && len(s.target.names) == 0 && !s.at.IsZero() && early {
-			m.waitAgain()
+			if !s.again.IsZero() {
+				m.wait(s.again, plan.QuietLongEnough)
+			}
 			return false
 		}
 		if look(m) {
@@ -34,13 +36,13 @@ func (m *mover) search() bool {
 		if !m.settling.first.IsZero() {
 			m.later(m.settling.over())
 		}
-		s.again, s.moving, s.slices = m.again, s.search.Moving, 0
+		s.again, s.moving, s.rests = m.again, s.search.Moving, 0
 		s.seen = seen{doubt: doubtful(m)}
 		s.seen.keep(s.search)
 		tell(m, "search of %d nodes begins, %d pods run", len(s.search.Nodes), podsOn(m.View.Snapshot))
 	}
 	next, finished := s.search.Go(sliceOfWork)
-	s.slices++
+	s.rests = min(s.rests+restsFor, mostRest)
 	if finished && s.outdated < mostOutdated && s.changed(m.View.Snapshot) {
 		s.outdated++
 		s.search = nil
@@ -63,22 +65,28 @@ func (m *mover) search() bool {
 		return len(s.target.names) > 0
 	}
 	s.whole = s.whole.after(next, m.View.Policy.WholeTries)
-	s.search, s.target, s.rests = nil, found, 0
-	if len(found.names) == 0 {
-		s.rests = min(restsFor*time.Duration(s.slices), mostRest)
-		if s.horizon < m.View.Policy.PayBack {
-			s.again = pick.Earliest(cmp.Or(s.again, m.View.Now.Add(s.horizon)), m.View.Now.Add(s.horizon)) // it may have lasted twice as long then
-		}
-		m.waitAgain()
-	}
+	s.search, s.target = nil, found
 	tell(m, "search ends: %d nodes are to go", len(found.names))
-	return len(s.target.names) > 0
+	if len(found.names) > 0 {
+		s.rests = 0
+		return true
+	}
+	m.foundNothing()
+	return false
 }
 
-// waitAgain asks for a Step when another node may go.
-func (m *mover) waitAgain() {
-	if at := m.state.again; !at.IsZero() {
-		m.wait(at, plan.QuietLongEnough)
+// foundNothing asks for a Step after a search that found nothing: when another node may go, when
+// the demand has stayed where it is for twice as long, or at once where nodes are tried one by one.
+func (m *mover) foundNothing() {
+	s := &m.state
+	if twice := m.View.Now.Add(s.horizon); s.horizon < m.View.Policy.PayBack {
+		s.again = pick.Earliest(cmp.Or(s.again, twice), twice)
+	}
+	if !s.again.IsZero() {
+		m.wait(s.again, plan.QuietLongEnough)
+	}
+	if len(s.whole.queue) > 0 {
+		m.wait(m.View.Now.Add(sliceEvery), plan.NextSweep)
 	}
 }
 

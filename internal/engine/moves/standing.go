@@ -36,7 +36,7 @@ func newStandings(in Input, st State, m memory.Memory) *standings {
 		s.due[d.Claim.Name] = d
 	}
 	for _, c := range v.Claims {
-		for _, x := range v.SourcesOf(c) {
+		for _, x := range v.Snapshot.SourcesOf(c) {
 			s.moves[x.Name] = c.Move.ID
 		}
 	}

@@ -104,7 +104,7 @@ func (s *standings) begun() []plan.MoveStanding {
 		*sum, m.Unpriced = sum.Add(x), m.Unpriced || !known
 	}
 	for _, c := range s.Claims {
-		sources := s.SourcesOf(c)
+		sources := s.Snapshot.SourcesOf(c)
 		if len(sources) == 0 {
 			continue
 		}

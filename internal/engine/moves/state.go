@@ -23,8 +23,7 @@ type State struct {
 	calm     calm
 	past     past
 	horizon  time.Duration // of the last search; see past
-	slices   int           // of the last search
-	rests    time.Duration // for how long no search follows one that found nothing
+	rests    time.Duration // for how long no search follows one that found nothing: grows with each Step that it took
 	breakers breakers
 	coming   []coming            // see watch
 	busy     time.Time           // when pods were last seen that are evicted or about to be; zero for never

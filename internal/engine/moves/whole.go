@@ -42,8 +42,11 @@ func (w wholeTries) after(ended *consolidate.Search, most int) wholeTries {
 // next tries some of the nodes, and says whether the Step begins nothing else: a node goes,
 // or others have their turn in the next Step.
 func (w *wholeTries) next(m *mover) bool {
+	// A pod with a place on a node that is up may wait until the node is gone that it was evicted
+	// from; see View.Vacated. A second one would wait longer.
+	awaitsEnd := len(m.View.Vacated()) > 0 && slices.ContainsFunc(m.out.Plan.Outcomes, func(o plan.Outcome) bool { return o.Verdict == plan.OnNode })
 	tries := min(len(w.queue), suppositions)
-	if tries == 0 {
+	if tries == 0 || awaitsEnd {
 		return false
 	}
 	for range tries {
@@ -59,11 +62,12 @@ func (w *wholeTries) next(m *mover) bool {
 		}
 		x := Supposition{Going: map[string]plan.DeleteReason{name: plan.Underutilized}, Emptying: map[string]bool{c.Node: true}}
 		if m.remove(x) {
-			m.state.vain = 0 // the others have their turn once its pods have landed
+			m.state.vain, m.state.rests = 0, 0 // the others have their turn once its pods have landed
 			return true
 		}
 		w.refused = append(slices.Clip(w.refused), name)
 	}
+	m.state.rests = min(m.state.rests+restsFor, mostRest)
 	if tries < suppositions {
 		return false // the search may go on
 	}

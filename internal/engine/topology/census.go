@@ -58,6 +58,11 @@ func (b *builder) census(c *class, x *cluster.Spread, y *topology, keys []*topol
 		k.censuses = append(k.censuses, n)
 		n.counted = append(n.counted, k)
 	}
+	for _, name := range b.vacated {
+		if i, there := b.byName[name]; there && y.hosts() {
+			n.vacate(y.of[i])
+		}
+	}
 	return n
 }
 

@@ -17,6 +17,7 @@ type census struct {
 	levels   levels
 	domains  int64
 	coming   []int32     // domains in which only nodes to come are; see Table.Expect
+	vacated  []int32     // domains that no longer take part; see Build
 	counted  []*labelSet // the sets whose pods it counts
 	rules    []*spreadRule
 }
@@ -67,12 +68,24 @@ func (c *census) expected(d int32) (n int64) {
 	return n
 }
 
+// vacate takes the domain out of the skew. Where the scheduler counts it until the node is gone,
+// it has one counted pod at most.
+func (c *census) vacate(d int32) {
+	n, known := c.known(d)
+	if waits := c.voters.taints == nil; !known || waits && n > 1 || slices.Contains(c.vacated, d) {
+		return
+	}
+	c.vacated = append(c.vacated, d)
+	c.levels = c.levels.with(n, -1)
+	c.domains--
+}
+
 func (c *census) add(s *spot, n int64) {
 	if !c.voters.includes(s) {
 		return
 	}
 	d := c.topology.number(s)
-	if d < 0 {
+	if d < 0 || slices.Contains(c.vacated, d) {
 		return
 	}
 	c.open(d)
@@ -129,6 +142,8 @@ func (r *spreadRule) look(s *spot) state {
 	switch {
 	case domains < r.minDomains:
 		st.least, st.alone = 0, false
+	case st.alone && len(r.vacated) > 0:
+		st.least, st.alone = 0, false // pods that are spread do not all move to one host
 	case s.node < 0 && r.topology.hosts():
 		// Several new hosts may come at once, and the others are empty, too.
 		st.least, st.alone = 0, false

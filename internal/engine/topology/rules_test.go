@@ -18,6 +18,7 @@ type stage struct {
 	objects cluster.Objects
 	places  map[string]topology.Place
 	exact   bool // see topology.Build
+	vacated []string
 }
 
 // node adds a node in the zone, with its hostname and the labels given.
@@ -58,7 +59,7 @@ func (s *stage) table(t *testing.T, classes ...topology.Class) *topology.Table {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return topology.Build(snapshot, classes, s.exact)
+	return topology.Build(snapshot, classes, s.exact, s.vacated...)
 }
 
 func (s *stage) expect(t *testing.T, table *topology.Table, class int, want map[string]int64) {
@@ -118,6 +119,46 @@ func TestSpread_NinePodsOnThreeNodesAtSkewOneAreLegal(t *testing.T) {
 	s.expect(t, table, 0, map[string]int64{"a": 1, "b": 1, "c": 1})
 	table.Add(0, s.places["a"], 1)
 	s.expect(t, table, 0, map[string]int64{"a": 0, "b": 1, "c": 1})
+}
+
+// A pod may wait until its own node is gone. Then the spread compares the hosts that are left.
+func TestSpread_AVacatedHostDoesNotCount(t *testing.T) {
+	web := app("web", spreads(label.Hostname, "web"))
+	least := app("web", spreads(label.Hostname, "web", func(x *cluster.Spread) { x.MinDomains = 3 }))
+	zones := app("web", spreads(label.Zone, "web"))
+	tainted := app("web", spreads(label.Hostname, "web", func(x *cluster.Spread) { x.HonorTaints = true }))
+	for _, c := range []struct {
+		name  string
+		class topology.Class
+		pods  map[string]int
+		want  map[string]int64
+	}{
+		{"its pod may join another", web, map[string]int{"a": 1, "b": 1, "c": 1}, map[string]int64{"a": 1, "b": 1}},
+		{"a host without pods still does", web, map[string]int{"a": 1, "c": 1}, map[string]int64{"a": 0, "b": 2}},
+		{"its second pod would wait for the first", web, map[string]int{"a": 2, "b": 2, "c": 2}, map[string]int64{"a": 0, "b": 0}},
+		{"its second pod does not wait where taints are honoured", tainted, map[string]int{"a": 2, "b": 2, "c": 2}, map[string]int64{"a": 1, "b": 1}},
+		{"minDomains is kept", least, map[string]int{"a": 1, "b": 1, "c": 1}, map[string]int64{"a": 0, "b": 0}},
+		{"a zone counts", zones, map[string]int{"a": 1, "b": 1, "c": 1}, map[string]int64{"a": 0, "b": 0}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := (&stage{}).node("a", "z1").node("b", "z2").node("c", "z3")
+			for _, node := range []string{"a", "b", "c"} {
+				s.runs(node, c.pods[node], c.class)
+			}
+			s.vacated = []string{"c", "c", "gone"}
+			table := s.table(t, c.class)
+			table.Add(0, s.places["c"], -int64(c.pods["c"]))
+			s.expect(t, table, 0, c.want)
+		})
+	}
+}
+
+func TestSpread_PodsDoNotAllMoveToTheLastHost(t *testing.T) {
+	web := app("web", spreads(label.Hostname, "web"))
+	s := (&stage{}).node("a", "z").node("b", "z").runs("a", 1, web).runs("b", 1, web)
+	s.vacated = []string{"b"}
+	table := s.table(t, web)
+	s.expect(t, table, 0, map[string]int64{"a": 0})
 }
 
 func TestSpread_ZonesFillToTheSkewAboveTheLeast(t *testing.T) {

@@ -241,6 +241,19 @@ func lockAll(ctx context.Context, w io.Writer, paths []string) (unlock func(), e
 	return unlock, nil
 }
 
+// LockCache waits until no other process has the lock of the name in the cache, and says so.
+// Whoever compiles much holds one: two go builds at once compile all packages twice.
+func LockCache(ctx context.Context, w io.Writer, name string) (unlock func(), err error) {
+	cache, err := CacheDir()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(cache, 0o750); err != nil {
+		return nil, fmt.Errorf("tool cache make: %w", err)
+	}
+	return lock(ctx, w, filepath.Join(cache, name+".lock"))
+}
+
 // lock waits for the lock of the file, and says so.
 func lock(ctx context.Context, w io.Writer, path string) (unlock func(), err error) {
 	start, said := time.Now(), time.Duration(0)
