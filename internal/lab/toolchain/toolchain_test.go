@@ -255,6 +255,31 @@ func TestBuild_FailureShowsWhatTheCompilerSaid(t *testing.T) {
 	}
 }
 
+func TestLockCache_OneHasTheNameAtATime(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	unlock, err := LockCache(t.Context(), &bytes.Buffer{}, "image")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var said bytes.Buffer
+	if _, err := LockCache(ctx, &said, "image"); !errors.Is(err, context.Canceled) || !strings.Contains(said.String(), "waiting for another process") {
+		t.Errorf("the second gets %v, and is told %q", err, said.String())
+	}
+	other, err := LockCache(t.Context(), &said, "chart")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other()
+	unlock()
+	again, err := LockCache(t.Context(), &said, "image")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again()
+}
+
 func TestLock_CancelledWaiterReturns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	unlock, err := lock(t.Context(), &bytes.Buffer{}, path)
