@@ -14,16 +14,19 @@ import (
 // first that waste the most for what moving their pods costs.
 func Uncounted(q Question) (claims []string) {
 	s := Begin(q)
-	onAll := map[int]bool{} // by class: whether a spread binds it, and each node that suits it runs one of the group
+	onAll := map[int]bool{} // by class: whether a spread binds it, and each node that suits it runs a pod that this counts
 	ruled := func(p part) bool {
 		c := &s.classes[p.class]
-		if c.ruled || !spreadsOverHosts(&c.group.Shape) {
+		at := slices.IndexFunc(c.group.Shape.Spread, func(t cluster.Spread) bool { return !t.Soft && t.Key == label.Hostname })
+		if c.ruled || at < 0 {
 			return c.ruled
 		}
+		counts := func(q part) bool {
+			g := s.classes[q.class].group
+			return g.Namespace == c.group.Namespace && c.group.Shape.Spread[at].Selector.Selects(g.Labels)
+		}
 		if _, known := onAll[p.class]; !known {
-			onAll[p.class] = !slices.ContainsFunc(s.nodes, func(n node) bool {
-				return s.suits(p.class, &n) && !slices.ContainsFunc(n.own, func(q part) bool { return s.classes[q.class].group == c.group })
-			})
+			onAll[p.class] = !slices.ContainsFunc(s.nodes, func(n node) bool { return s.suits(p.class, &n) && !slices.ContainsFunc(n.own, counts) })
 		}
 		return onAll[p.class]
 	}
@@ -51,8 +54,4 @@ func Uncounted(q Question) (claims []string) {
 		claims = append(claims, s.nodes[i].Claim)
 	}
 	return claims
-}
-
-func spreadsOverHosts(x *cluster.Shape) bool {
-	return slices.ContainsFunc(x.Spread, func(t cluster.Spread) bool { return !t.Soft && t.Key == label.Hostname })
 }

@@ -232,7 +232,7 @@ func (d *Demand) GatherRules() {
 			list = append(list, topology.Class{Namespace: c.Group.Namespace, Labels: c.Group.Labels, Shape: l.Shape})
 		}
 	}
-	table := topology.Build(d.Snapshot, list, d.Policy.ExactNamespaces, d.Vacated()...)
+	table := topology.Build(d.Snapshot, list, d.Policy.ExactNamespaces, vacated(d)...)
 	if table.Empty() {
 		return
 	}
@@ -246,6 +246,29 @@ func (d *Demand) GatherRules() {
 		c.Table, c.sought, c.counted = table, sought, counted
 		d.tellRunning(c, c.Displaced, -1)
 	}
+}
+
+// vacated lists the nodes that go with pods that are evicted to save money. One node at a time may
+// be supposed to, so that one pod waits for the end of its node. If the node is not gone when a
+// launched one would have to be, or its drain does not get on, a node is launched for the pod.
+func vacated(d *Demand) (out []topology.Vacated) {
+	for _, c := range d.Claims {
+		state, up := d.Snapshot.State(c.Node)
+		why, goes := d.Going[c.Name], d.Supposed[c.Name] && len(d.Supposed) == 1 && !d.Replaces
+		var until time.Time
+		if c.Disrupting != nil && c.Interruption == nil && !c.ReplicasLate {
+			until = c.Disrupting.Since.Add(d.Policy.LaunchTimeout)
+			why, goes = plan.DeleteReason(c.Disrupting.Reason), d.Now.Before(until)
+		}
+		if !up || !goes || !why.Traits().EvictsToSave() {
+			continue
+		}
+		x := topology.Vacated{Node: c.Node, Alone: state.CountMoving() <= 1, Ends: c.Leaving()}
+		if out = append(out, x); x.Alone && x.Ends {
+			d.WaitUntil(until, plan.PlannedPods)
+		}
+	}
+	return out
 }
 
 // tellRunning tells the rules that the pods count where they run, or with -1 that they

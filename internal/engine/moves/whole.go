@@ -3,6 +3,7 @@ package moves
 import (
 	"slices"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/consolidate"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
@@ -43,8 +44,9 @@ func (w wholeTries) after(ended *consolidate.Search, most int) wholeTries {
 // or others have their turn in the next Step.
 func (w *wholeTries) next(m *mover) bool {
 	// A pod with a place on a node that is up may wait until the node is gone that it was evicted
-	// from; see View.Vacated. A second one would wait longer.
-	awaitsEnd := len(m.View.Vacated()) > 0 && slices.ContainsFunc(m.out.Plan.Outcomes, func(o plan.Outcome) bool { return o.Verdict == plan.OnNode })
+	// from; see topology.Vacated. A second one would wait longer.
+	awaitsEnd := slices.ContainsFunc(m.View.Claims, func(c *cluster.Claim) bool { return c.Leaving() && c.Disrupting != nil }) &&
+		slices.ContainsFunc(m.out.Plan.Outcomes, func(o plan.Outcome) bool { return o.Verdict == plan.OnNode })
 	tries := min(len(w.queue), suppositions)
 	if tries == 0 || awaitsEnd {
 		return false

@@ -45,12 +45,7 @@ func setsOf(s cluster.Snapshot, classes []Class) []labelSet {
 // selector of a new pod that a namespace without labels would meet, as with NotIn and
 // DoesNotExist. With exact, it looks at the labels of each namespace, as later ones do. The
 // terms of pods that run are read exactly by all.
-//
-// Vacated nodes are about to go, and their pods may wait until they are gone. They do not count
-// for spreads over hostnames. The scheduler compares the other nodes with such a node until it
-// is gone, unless the spread honours taints. So it counts where it has several pods of such a
-// spread: a drain waits for the first to run elsewhere before it evicts the next.
-func Build(s cluster.Snapshot, classes []Class, exact bool, vacated ...string) *Table {
+func Build(s cluster.Snapshot, classes []Class, exact bool, vacated ...Vacated) *Table {
 	t := &Table{snapshot: s, classes: make([]class, len(classes)), topologies: map[string]*topology{}}
 	repelling := repelling(s, classes)
 	if len(repelling) == 0 && !slices.ContainsFunc(classes, func(c Class) bool { return binds(&c.Shape) }) {
@@ -95,8 +90,8 @@ func required(p cluster.PodTerm) bool { return p.Weight == 0 }
 // content of the values.
 type builder struct {
 	*Table
-	exact         bool        // see Build
-	vacated       []string    // see Build
+	exact         bool // see Build
+	vacated       []Vacated
 	labelSets     []*labelSet // in the order in which they were found
 	labelSetByKey map[string]*labelSet
 	byLabel       map[label.Label][]*labelSet

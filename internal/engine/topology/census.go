@@ -58,9 +58,9 @@ func (b *builder) census(c *class, x *cluster.Spread, y *topology, keys []*topol
 		k.censuses = append(k.censuses, n)
 		n.counted = append(n.counted, k)
 	}
-	for _, name := range b.vacated {
-		if i, there := b.byName[name]; there && y.hosts() {
-			n.vacate(y.of[i])
+	for _, x := range b.vacated {
+		if i, there := b.byName[x.Node]; there && y.hosts() {
+			n.vacate(x, y.of[i])
 		}
 	}
 	return n

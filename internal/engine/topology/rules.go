@@ -17,7 +17,7 @@ type census struct {
 	levels   levels
 	domains  int64
 	coming   []int32     // domains in which only nodes to come are; see Table.Expect
-	vacated  []int32     // domains that no longer take part; see Build
+	vacated  []int32     // domains that no longer take part; see Vacated
 	counted  []*labelSet // the sets whose pods it counts
 	rules    []*spreadRule
 }
@@ -68,11 +68,12 @@ func (c *census) expected(d int32) (n int64) {
 	return n
 }
 
-// vacate takes the domain out of the skew. Where the scheduler counts it until the node is gone,
-// it has one counted pod at most.
-func (c *census) vacate(d int32) {
+// vacate takes the domain of the node out of the skew, if it is empty soon after its pod is
+// evicted; see Vacated.
+func (c *census) vacate(x Vacated, d int32) {
 	n, known := c.known(d)
-	if waits := c.voters.taints == nil; !known || waits && n > 1 || slices.Contains(c.vacated, d) {
+	waits := c.voters.taints == nil // until the node is gone
+	if !known || slices.Contains(c.vacated, d) || n == 0 && !x.Ends || waits && (n > 1 || !x.Alone) {
 		return
 	}
 	c.vacated = append(c.vacated, d)
@@ -126,7 +127,7 @@ func (r *spreadRule) look(s *spot) state {
 	own := int64(-1)
 	domains := r.domains
 	switch {
-	case known:
+	case known && !slices.Contains(r.vacated, d):
 		own = n
 	case st.counts:
 		domains++ // the domain of the place will take part

@@ -18,7 +18,7 @@ type stage struct {
 	objects cluster.Objects
 	places  map[string]topology.Place
 	exact   bool // see topology.Build
-	vacated []string
+	vacated []topology.Vacated
 }
 
 // node adds a node in the zone, with its hostname and the labels given.
@@ -127,25 +127,32 @@ func TestSpread_AVacatedHostDoesNotCount(t *testing.T) {
 	least := app("web", spreads(label.Hostname, "web", func(x *cluster.Spread) { x.MinDomains = 3 }))
 	zones := app("web", spreads(label.Zone, "web"))
 	tainted := app("web", spreads(label.Hostname, "web", func(x *cluster.Spread) { x.HonorTaints = true }))
+	one, two := map[string]int{"a": 1, "b": 1, "c": 1}, map[string]int{"a": 2, "b": 2, "c": 2}
 	for _, c := range []struct {
 		name  string
 		class topology.Class
 		pods  map[string]int
+		goes  topology.Vacated
 		want  map[string]int64
 	}{
-		{"its pod may join another", web, map[string]int{"a": 1, "b": 1, "c": 1}, map[string]int64{"a": 1, "b": 1}},
-		{"a host without pods still does", web, map[string]int{"a": 1, "c": 1}, map[string]int64{"a": 0, "b": 2}},
-		{"its second pod would wait for the first", web, map[string]int{"a": 2, "b": 2, "c": 2}, map[string]int64{"a": 0, "b": 0}},
-		{"its second pod does not wait where taints are honoured", tainted, map[string]int{"a": 2, "b": 2, "c": 2}, map[string]int64{"a": 1, "b": 1}},
-		{"minDomains is kept", least, map[string]int{"a": 1, "b": 1, "c": 1}, map[string]int64{"a": 0, "b": 0}},
-		{"a zone counts", zones, map[string]int{"a": 1, "b": 1, "c": 1}, map[string]int64{"a": 0, "b": 0}},
+		{"its pod may join another", web, one, topology.Vacated{Alone: true}, map[string]int64{"a": 1, "b": 1}},
+		{"also once it is deleted", web, one, topology.Vacated{Alone: true, Ends: true}, map[string]int64{"a": 1, "b": 1}},
+		{"and evicted", web, map[string]int{"a": 1, "b": 1}, topology.Vacated{Alone: true, Ends: true}, map[string]int64{"a": 1, "b": 1}},
+		{"a host without pods of its own counts until it is deleted", web, map[string]int{"a": 1, "b": 1}, topology.Vacated{Alone: true}, map[string]int64{"a": 0, "b": 0}},
+		{"another host without pods counts", web, map[string]int{"a": 1, "c": 1}, topology.Vacated{Alone: true}, map[string]int64{"a": 0, "b": 2}},
+		{"the drain would wait for other pods", web, one, topology.Vacated{}, map[string]int64{"a": 0, "b": 0}},
+		{"its second pod would wait for the first", web, two, topology.Vacated{Alone: true}, map[string]int64{"a": 0, "b": 0}},
+		{"nobody waits where taints are honoured", tainted, two, topology.Vacated{}, map[string]int64{"a": 1, "b": 1}},
+		{"minDomains is kept", least, one, topology.Vacated{Alone: true}, map[string]int64{"a": 0, "b": 0}},
+		{"a zone counts", zones, one, topology.Vacated{Alone: true}, map[string]int64{"a": 0, "b": 0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := (&stage{}).node("a", "z1").node("b", "z2").node("c", "z3")
 			for _, node := range []string{"a", "b", "c"} {
 				s.runs(node, c.pods[node], c.class)
 			}
-			s.vacated = []string{"c", "c", "gone"}
+			c.goes.Node = "c"
+			s.vacated = []topology.Vacated{c.goes, c.goes, {Node: "gone"}}
 			table := s.table(t, c.class)
 			table.Add(0, s.places["c"], -int64(c.pods["c"]))
 			s.expect(t, table, 0, c.want)
@@ -156,9 +163,12 @@ func TestSpread_AVacatedHostDoesNotCount(t *testing.T) {
 func TestSpread_PodsDoNotAllMoveToTheLastHost(t *testing.T) {
 	web := app("web", spreads(label.Hostname, "web"))
 	s := (&stage{}).node("a", "z").node("b", "z").runs("a", 1, web).runs("b", 1, web)
-	s.vacated = []string{"b"}
+	s.vacated = []topology.Vacated{{Node: "b", Alone: true}}
 	table := s.table(t, web)
 	s.expect(t, table, 0, map[string]int64{"a": 0})
+	if why := table.Why(0, s.places["a"]); !strings.Contains(why, "without 1 node about to go") {
+		t.Errorf("why = %q", why)
+	}
 }
 
 func TestSpread_ZonesFillToTheSkewAboveTheLeast(t *testing.T) {

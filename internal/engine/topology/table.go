@@ -22,6 +22,19 @@ type Class struct {
 	Shape     cluster.Shape
 }
 
+// Vacated is a node that is about to go. For spreads over hostnames it is as good as gone, where
+// its pod finds a place for that. The scheduler compares the other nodes with it until it is gone,
+// unless the spread honours taints: an evicted pod waits for that then.
+type Vacated struct {
+	Node string
+	// Alone says that at most one pod is evicted from the node, so that it is gone soon after. A
+	// second could have to wait for the first, and the first for both.
+	Alone bool
+	// Ends says that the node is deleted. Until then, it counts where it has no pod that the spread
+	// counts.
+	Ends bool
+}
+
 // Table holds the counts that the rules of the classes depend on.
 type Table struct {
 	snapshot   cluster.Snapshot

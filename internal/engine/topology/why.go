@@ -50,6 +50,9 @@ func (r *spreadRule) why(s *spot) string {
 	if r.domains < r.minDomains {
 		text += fmt.Sprintf(", minDomains %d", r.minDomains)
 	}
+	if n := len(r.vacated); n > 0 {
+		text += fmt.Sprintf(", without %s about to go", quantity.Count(int64(n), "node"))
+	}
 	return text
 }
 

@@ -100,22 +100,6 @@ func (v View) announced() map[string]plan.DeleteReason {
 	return out
 }
 
-// Vacated names the nodes that go, or are supposed to go, with pods that are evicted to save
-// money. An evicted pod may wait until its node is gone, as long as the drain gets on and takes
-// no longer than a node that is launched may.
-func (v View) Vacated() (nodes []string) {
-	for _, c := range v.Claims {
-		why, going := v.Going[c.Name]
-		if c.Leaving() && c.Disrupting != nil && c.Interruption == nil && !c.ReplicasLate {
-			why, going = plan.DeleteReason(c.Disrupting.Reason), v.Now.Before(c.Disrupting.Since.Add(v.Policy.RegistrationTimeout))
-		}
-		if going && why.Traits().EvictsToSave() {
-			nodes = append(nodes, c.Node)
-		}
-	}
-	return nodes
-}
-
 // IsGoing says whether the NodeClaim is in Going.
 func (v View) IsGoing(claim string) bool { _, yes := v.Going[claim]; return yes }
 
