@@ -99,8 +99,11 @@ func (c *converter) betaDisruption(s subject, old wire.Disruption) disruption {
 // claim is a NodeClaim under conversion.
 type claim struct {
 	subject
-	out nodeClaim
+	copies *copies
+	out    nodeClaim
 }
+
+func (n *claim) in() (subject, []string) { return n.subject, n.copies.others() }
 
 // betaClaim converts a NodeClaim of v1beta1, once all pools are known.
 func (c *converter) betaClaim(d document, old wire.NodeClaim) {
@@ -108,8 +111,8 @@ func (c *converter) betaClaim(d document, old wire.NodeClaim) {
 	out := nodeClaim{APIVersion: currentPool, Kind: wire.KindNodeClaim, Metadata: c.metadata(s, old.Metadata), Spec: c.betaNode(s, "spec", old.Spec)}
 	out.Spec.Resources = old.Spec.Resources
 	out.Spec.ExpireAfter = never
-	if i := slices.IndexFunc(c.pools, func(p *pool) bool { return p.out.Metadata.Name == old.Metadata.Labels[label.NodePool] }); i >= 0 {
-		out.Spec.ExpireAfter = c.pools[i].out.Spec.Template.Spec.ExpireAfter
+	if p := nearest(s.source, c.poolsNamed(old.Metadata.Labels[label.NodePool])); p != nil {
+		out.Spec.ExpireAfter = p.out.Spec.Template.Spec.ExpireAfter
 	} else {
 		c.warn(s, "spec", "its NodePool is not in the input, so expireAfter: Never is written out, as v1 has the time on the NodeClaim and its default is 720h", "convert the NodePool together with it")
 	}
@@ -117,7 +120,20 @@ func (c *converter) betaClaim(d document, old wire.NodeClaim) {
 		c.lose(s, "spec.kubelet", "is dropped, as the EC2NodeClass has it in v1", "convert the NodePool and the EC2NodeClass together with it")
 	}
 	c.warn(s, "", "a NodeClaim that is applied launches an instance and does not take over the one that it had", "apply the NodePool, which launches what pods need")
-	c.claims = append(c.claims, claim{subject: s, out: out})
+	added := &claim{subject: s, copies: d.copies, out: out}
+	if c.addClaim(added, old.Metadata.Name) {
+		c.claims = append(c.claims, added)
+	}
+}
+
+// addClaim notes a NodeClaim, whose name must be its own; false if an error says that it is not.
+func (c *converter) addClaim(added *claim, name string) bool {
+	if _, at, is := rival(added.subject, c.claimed[name]); is && name != "" && !c.severalFiles(added.subject, at, wire.KindNodeClaim, name) {
+		c.sameName(added.subject, at)
+		return false
+	}
+	c.claimed[name] = append(c.claimed[name], added)
+	return true
 }
 
 // betaClass converts an EC2NodeClass of v1beta1.

@@ -13,10 +13,13 @@ import (
 // class is an EC2NodeClass under conversion.
 type class struct {
 	subject
+	copies  *copies
 	out     nodeClass
 	copied  bool            // a copy of the class with other settings of the kubelet
 	current *classInputSpec // the input has it in v1 already, and it stays as it is
 }
+
+func (c *class) in() (subject, []string) { return c.subject, c.copies.others() }
 
 // addTemplate converts an AWSNodeTemplate, or the inline provider of a Provisioner, whose
 // fields are under base.
@@ -45,14 +48,14 @@ func (c *converter) addTemplate(s subject, base string, m meta, spec wire.AWSNod
 // addClass notes a class, whose name must be its own.
 func (c *converter) addClass(added *class) {
 	name := added.out.Metadata.Name
-	other := rival(added.subject, c.classes[name], func(cl *class) string { return cl.source })
+	other, at, is := rival(added.subject, c.classes[name])
 	switch {
-	case name == "" || other == nil || added.copied == other.copied && c.severalFiles(added.subject, other.subject, wire.KindEC2NodeClass, name):
+	case name == "" || !is || added.copied == other.copied && c.severalFiles(added.subject, at, wire.KindEC2NodeClass, name):
 	case added.current != nil && other.current != nil:
-		c.sameName(added.subject, other.subject)
+		c.sameName(added.subject, at)
 		return
 	default:
-		c.fail(added.subject, "metadata.name", fmt.Sprintf("%s would become an EC2NodeClass of the same name", other.where()), "rename one of the two and what refers to it"+orApart(added.subject, other.subject))
+		c.fail(added.subject, "metadata.name", fmt.Sprintf("%s would become an EC2NodeClass of the same name", at.where()), "rename one of the two and what refers to it"+orApart(added.subject, at))
 		return
 	}
 	c.classes[name] = append(c.classes[name], added)

@@ -2,8 +2,6 @@ package legacy
 
 import (
 	"path/filepath"
-	"reflect"
-	"slices"
 
 	wire "github.com/karpenterd/terraform-provider-karpenter/internal/api/legacy"
 )
@@ -36,7 +34,7 @@ type Result struct {
 
 	classes []*class
 	pools   []*pool
-	claims  []claim
+	claims  []*claim
 	shared  map[string]bool
 	lacks   []Problem  // what resources cannot have of objects of v1
 	current []document // of v1 already
@@ -50,7 +48,8 @@ type converter struct {
 	classes map[string][]*class // by name
 	order   []*class
 	pools   []*pool
-	claims  []claim
+	claims  []*claim
+	claimed map[string][]*claim // by name, of any version
 	current []document
 	renamed map[string]string
 	unread  map[string]bool // by name: objects with an error, which are not missing
@@ -71,7 +70,7 @@ type converter struct {
 }
 
 func newConverter(options Options) *converter {
-	return &converter{options: options, classes: map[string][]*class{}, shared: map[string]bool{}, renamed: map[string]string{}, unread: map[string]bool{}, given: map[string]given{}}
+	return &converter{options: options, classes: map[string][]*class{}, shared: map[string]bool{}, claimed: map[string][]*claim{}, renamed: map[string]string{}, unread: map[string]bool{}, given: map[string]given{}}
 }
 
 // Convert converts all objects of the sources together.
@@ -140,12 +139,8 @@ func (c *converter) sort(sources []Source) map[format][]document {
 			c.warn(d.subject(), "", "is left out, as it is a patch in "+by, "convert the output of kustomize build")
 			f = formatBroken
 		default:
-			same := slices.IndexFunc(of[f], func(other document) bool { return reflect.DeepEqual(other.body, d.body) })
-			if same >= 0 && (d.refersTo() == "" || of[f][same].source == d.source) {
+			if d.repeats(of[f]) {
 				continue
-			}
-			if same >= 0 {
-				d.first = of[f][same].source
 			}
 		}
 		of[f] = append(of[f], d)
@@ -155,11 +150,20 @@ func (c *converter) sort(sources []Source) map[format][]document {
 
 // read reads one object, and notes if it has an error.
 func (c *converter) read(d document, by func(document)) {
-	if name := d.refersTo(); d.first != "" && c.classFor(d.subject(), name) == c.classFor(subject{source: d.first}, name) {
-		return
+	for _, other := range d.before {
+		if name := d.refersTo(); c.classFor(d.source, name) == c.classFor(other.source, name) {
+			c.standsAgain(d, other)
+			return
+		}
 	}
-	before := len(c.errors)
+	before, classes, pools := len(c.errors), len(c.order), len(c.pools)
 	by(d)
+	for _, added := range c.order[classes:] {
+		added.copies = d.copies
+	}
+	for _, added := range c.pools[pools:] {
+		added.copies = d.copies
+	}
 	if len(c.errors) > before {
 		c.unread[d.name()] = true
 	}

@@ -23,6 +23,7 @@ func (c *converter) keep(d document) {
 	case wire.KindNodePool:
 		c.keepPool(d)
 	case wire.KindNodeClaim:
+		c.addClaim(&claim{subject: d.subject(), copies: d.copies}, d.name())
 		c.forHCL(d.subject(), "", "is left out, as the provider has no resource for NodeClaims", "let the node pool launch nodes")
 	}
 }

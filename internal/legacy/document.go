@@ -19,12 +19,13 @@ type Source struct {
 type document struct {
 	source string
 	found  bool
-	number int    // counts from 1 within the source
-	first  string // the source that has it word for word, before this one
+	number int // counts from 1 within the source
 	body   map[string]any
-	live   bool     // in a cluster, and no manifest
-	at     string   // its place in a list without a kind
-	twice  *doubled // nil if no key is there twice
+	live   bool       // in a cluster, and no manifest
+	at     string     // its place in a list without a kind
+	twice  *doubled   // nil if no key is there twice
+	before []document // of a pool: those before it that have the same, word for word
+	copies *copies    // the files that have the same after it
 }
 
 // doubled are the keys that a document has twice. A document may have several objects.

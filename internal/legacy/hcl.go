@@ -75,7 +75,7 @@ func (r Result) HCL(daemon string) (string, []Problem) {
 // class writes an EC2NodeClass.
 func (w *hclWriter) class(body *hclwrite.Body, c *class) {
 	m := c.out.Metadata
-	block := w.startBlock(body, c.subject, "karpenter_node_class", w.labels[c], m, !c.copied && !c.fromAlpha())
+	block := w.startBlock(body, c, "karpenter_node_class", w.labels[c], m, !c.copied && !c.fromAlpha())
 	block.SetAttributeRaw("daemon", raw(hclsyntax.TokenIdent, string(w.daemon)))
 	if c.current != nil {
 		w.fields(block, *c.current)
@@ -87,7 +87,7 @@ func (w *hclWriter) class(body *hclwrite.Body, c *class) {
 // pool writes a NodePool.
 func (w *hclWriter) pool(body *hclwrite.Body, p *pool, label string) {
 	m := p.out.Metadata
-	block := w.startBlock(body, p.subject, "karpenter_node_pool", label, m, !p.fromAlpha())
+	block := w.startBlock(body, p, "karpenter_node_pool", label, m, !p.fromAlpha())
 	w.fields(block, w.poolConfig(p))
 }
 
@@ -96,7 +96,7 @@ type hclWriter struct {
 	report
 	labels   map[*class]string // of the resources of EC2NodeClasses
 	imported map[string]bool   // addresses in the API, each of which one resource has
-	origin   func(kind, name, source string) string
+	origin   func(kind, name, source string, copies []string) string
 	snakes   map[string]string // of fields, to names of attributes
 	begun    bool              // a block is there
 	subject  subject
@@ -134,19 +134,20 @@ variable %q {}
 
 // startBlock begins a resource, with an import block where the object may exist, and with the
 // labels and annotations of the object itself.
-func (w *hclWriter) startBlock(body *hclwrite.Body, s subject, kind, label string, m meta, imported bool) *hclwrite.Body {
+func (w *hclWriter) startBlock(body *hclwrite.Body, object placed, kind, label string, m meta, imported bool) *hclwrite.Body {
 	if w.begun {
 		body.AppendNewline()
 	}
 	w.begun = true
+	s, copies := object.in()
 	w.subject = s
 	w.field = "metadata.name"
 	ofKind := map[string]string{"karpenter_node_class": wire.KindEC2NodeClass, "karpenter_node_pool": wire.KindNodePool}[kind]
-	if from := w.origin(ofKind, m.Name, s.source); from != "" {
+	if from := w.origin(ofKind, m.Name, s.source, copies); from != "" {
 		body.AppendUnstructuredTokens(raw(hclsyntax.TokenComment, from))
 	}
-	if object := shareName(ofKind, m.Name); imported && !w.imported[object] {
-		w.imported[object] = true
+	if address := shareName(ofKind, m.Name); imported && !w.imported[address] {
+		w.imported[address] = true
 		block := body.AppendNewBlock("import", nil).Body()
 		block.SetAttributeRaw("to", raw(hclsyntax.TokenIdent, kind+"."+label))
 		block.SetAttributeRaw("id", w.text(m.Name))

@@ -77,7 +77,7 @@ func (c *converter) placeKubelets() {
 	users := map[*class][]*pool{}
 	for _, p := range c.pools {
 		name := p.out.Spec.Template.Spec.NodeClassRef.Name
-		cl := c.classFor(p.subject, name)
+		cl := c.classFor(p.source, name)
 		known := cl != nil
 		if p.class = cl; known {
 			users[cl] = append(users[cl], p)
@@ -131,7 +131,7 @@ func (c *converter) share(cl *class, users []*pool) {
 		}
 		first := settings[text][0]
 		copied := *cl
-		copied.subject, copied.copied = first.subject, true
+		copied.subject, copied.copies, copied.copied = first.subject, first.copies, true
 		copied.out.Spec.Kubelet = first.kubelet
 		copied.out.Metadata.Name = cl.out.Metadata.Name + "-" + first.out.Metadata.Name
 		c.warn(first.subject, first.kubeletField, fmt.Sprintf("v1 has it in the EC2NodeClass, and other NodePools of %q have other settings, so %q is a copy with these", cl.out.Metadata.Name, copied.out.Metadata.Name), "")

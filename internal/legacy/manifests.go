@@ -17,7 +17,7 @@ type Manifest struct {
 // and the environment of the controller.
 func (r Result) Manifests() ([]Manifest, error) {
 	var all []Manifest
-	add := func(kind, name, source string, object any) error {
+	add := func(kind, name, source string, copies *copies, object any) error {
 		data, err := yaml.Marshal(object)
 		if err != nil {
 			return fmt.Errorf("write %s %q: %w", kind, name, err)
@@ -26,14 +26,14 @@ func (r Result) Manifests() ([]Manifest, error) {
 		if err != nil {
 			return fmt.Errorf("write %s %q: %w", kind, name, err)
 		}
-		all = append(all, Manifest{Kind: kind, Name: name, YAML: r.origin(kind, name, source) + text})
+		all = append(all, Manifest{Kind: kind, Name: name, YAML: r.origin(kind, name, source, copies.others()) + text})
 		return nil
 	}
 	for _, c := range r.classes {
 		if c.current != nil {
 			continue
 		}
-		if err := add(c.out.Kind, c.out.Metadata.Name, c.source, c.out); err != nil {
+		if err := add(c.out.Kind, c.out.Metadata.Name, c.source, c.copies, c.out); err != nil {
 			return nil, err
 		}
 	}
@@ -41,22 +41,22 @@ func (r Result) Manifests() ([]Manifest, error) {
 		if p.current {
 			continue
 		}
-		if err := add(p.out.Kind, p.out.Metadata.Name, p.source, p.out); err != nil {
+		if err := add(p.out.Kind, p.out.Metadata.Name, p.source, p.copies, p.out); err != nil {
 			return nil, err
 		}
 	}
 	for _, n := range r.claims {
-		if err := add(n.out.Kind, n.out.Metadata.Name, n.source, n.out); err != nil {
+		if err := add(n.out.Kind, n.out.Metadata.Name, n.source, n.copies, n.out); err != nil {
 			return nil, err
 		}
 	}
 	for _, d := range r.current {
-		if err := add(d.text("kind"), d.name(), d.source, d.body); err != nil {
+		if err := add(d.text("kind"), d.name(), d.source, d.copies, d.body); err != nil {
 			return nil, err
 		}
 	}
 	if r.config != nil {
-		if err := add(r.config.Kind, r.config.Metadata.Name, "", r.config); err != nil {
+		if err := add(r.config.Kind, r.config.Metadata.Name, "", nil, r.config); err != nil {
 			return nil, err
 		}
 	}

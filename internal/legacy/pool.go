@@ -23,6 +23,7 @@ const (
 // pool is a NodePool under conversion, with the kubelet settings that its class is to get.
 type pool struct {
 	subject
+	copies       *copies
 	out          nodePool
 	kubelet      *wire.Kubelet
 	kubeletField string
@@ -30,6 +31,8 @@ type pool struct {
 	class        *class // nil if the input has none of its name
 	current      bool   // the input has it in v1 already, and it stays as it is
 }
+
+func (p *pool) in() (subject, []string) { return p.subject, p.copies.others() }
 
 // provisioner converts a Provisioner, and its inline provider to a class.
 func (c *converter) provisioner(d document, p wire.Provisioner) {
@@ -61,18 +64,22 @@ func (c *converter) provisioner(d document, p wire.Provisioner) {
 // addPool notes a pool, whose name must be its own.
 func (c *converter) addPool(p *pool) {
 	name := p.out.Metadata.Name
-	others := slices.DeleteFunc(slices.Clone(c.pools), func(other *pool) bool { return other.out.Metadata.Name != name })
-	other := rival(p.subject, others, func(other *pool) string { return other.source })
+	other, at, is := rival(p.subject, c.poolsNamed(name))
 	switch {
-	case name == "" || other == nil || c.severalFiles(p.subject, other.subject, wire.KindNodePool, name):
+	case name == "" || !is || c.severalFiles(p.subject, at, wire.KindNodePool, name):
 	case p.current && other.current:
-		c.sameName(p.subject, other.subject)
+		c.sameName(p.subject, at)
 		return
 	default:
-		c.fail(p.subject, "metadata.name", fmt.Sprintf("%s would become a NodePool of the same name", other.where()), "rename one of the two"+orApart(p.subject, other.subject))
+		c.fail(p.subject, "metadata.name", fmt.Sprintf("%s would become a NodePool of the same name", at.where()), "rename one of the two"+orApart(p.subject, at))
 		return
 	}
 	c.pools = append(c.pools, p)
+}
+
+// poolsNamed are the pools of this name.
+func (c *converter) poolsNamed(name string) []*pool {
+	return slices.DeleteFunc(slices.Clone(c.pools), func(p *pool) bool { return p.out.Metadata.Name != name })
 }
 
 // where names a subject with its source.

@@ -3,6 +3,7 @@ package legacy
 import (
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -12,6 +13,40 @@ import (
 // Folders have the objects of several clusters, or examples of which each is whole by itself. Then
 // objects of one kind have one name. A cluster has one of them, so that nobody can say which one
 // is meant: all are written, each with what its own file or folder has.
+
+// copies are the files that have an object word for word, beside its own.
+type copies struct{ sources []string }
+
+// repeatedIn notes that a file has the document again.
+func (d document) repeatedIn(source string) {
+	if source != d.source && !slices.Contains(d.copies.sources, source) {
+		d.copies.sources = append(d.copies.sources, source)
+	}
+}
+
+// others are the files beside its own.
+func (o *copies) others() []string {
+	if o == nil {
+		return nil
+	}
+	return o.sources
+}
+
+// repeats says whether a document is there before, word for word, so that it counts once. A pool of
+// another file may stand for another class, which says whoever reads it.
+func (d *document) repeats(all []document) (again bool) {
+	d.copies = &copies{}
+	d.before = slices.DeleteFunc(slices.Clone(all), func(other document) bool { return !reflect.DeepEqual(other.body, d.body) })
+	switch {
+	case len(d.before) == 0:
+	case d.refersTo() == "":
+		d.before[0].repeatedIn(d.source)
+		again = true
+	default:
+		again = slices.ContainsFunc(d.before, func(other document) bool { return other.source == d.source })
+	}
+	return again
+}
 
 // severalFiles notes that a file has an object of the same kind and name as another file. It says
 // no of two in one file, which are a mistake, and of two kinds that become one, as a cluster may
@@ -30,13 +65,38 @@ func (c *converter) severalFiles(s, other subject, kind, name string) bool {
 	return true
 }
 
-// rival is the first of the objects with the name of s: of its own file, if there is one; nil if
-// there is none at all.
-func rival[T any](s subject, all []*T, source func(*T) string) *T {
-	if len(all) == 0 {
-		return nil
+// placed is an object under conversion, with the files that have it.
+type placed interface{ in() (subject, []string) }
+
+// rival is the first of the objects with the name of s: of its own file, if there is one. at is
+// where it is then. false if there is none at all.
+func rival[T placed](s subject, all []T) (found T, at subject, ok bool) {
+	for _, other := range all {
+		of, copies := other.in()
+		switch {
+		case of.source == s.source || slices.Contains(copies, s.source):
+			of.source = s.source
+			return other, of, true
+		case !ok:
+			found, at, ok = other, of, true
+		}
 	}
-	return all[max(0, slices.IndexFunc(all, func(other *T) bool { return source(other) == s.source }))]
+	return found, at, ok
+}
+
+// standsAgain notes a pool that another file has for the same class; a third one of the name must
+// not stand beside it.
+func (c *converter) standsAgain(d, first document) {
+	first.repeatedIn(d.source)
+	for _, p := range c.pools {
+		if p.copies != first.copies {
+			continue
+		}
+		others := slices.DeleteFunc(c.poolsNamed(p.out.Metadata.Name), func(other *pool) bool { return other == p })
+		if _, at, is := rival(d.subject(), others); is && at.source == d.source {
+			c.sameName(d.subject(), at)
+		}
+	}
 }
 
 // shareName is a key of shared.
@@ -55,12 +115,22 @@ func orApart(s, other subject) string {
 	return ", or convert the two files by themselves"
 }
 
-// classFor is the class that a pool refers to by name: of several the one that is nearest to it.
-func (c *converter) classFor(s subject, name string) *class {
-	var best *class
-	for _, cl := range c.classes[name] {
-		if best == nil || steps(s.source, cl.source) < steps(s.source, best.source) {
-			best = cl
+// classFor is the class that a pool of a file refers to by name: of several the one that is nearest
+// to it.
+func (c *converter) classFor(source, name string) *class { return nearest(source, c.classes[name]) }
+
+// nearest is the object of which a file is the fewest steps from this one; the zero value if there
+// is none.
+func nearest[T placed](source string, all []T) (best T) {
+	least := 0
+	for i, one := range all {
+		of, copies := one.in()
+		away := steps(source, of.source)
+		for _, other := range copies {
+			away = min(away, steps(source, other))
+		}
+		if i == 0 || away < least {
+			best, least = one, away
 		}
 	}
 	return best
@@ -91,12 +161,16 @@ func steps(a, b string) int {
 	return len(one) + len(other) - 2*same
 }
 
-// origin is a comment that names the file of an object, where another file has one of its name.
-func (r Result) origin(kind, name, source string) string {
+// origin is a comment that names the files of an object, where another file has one of its name.
+func (r Result) origin(kind, name, source string, copies []string) string {
 	if source == "" || !r.shared[shareName(kind, name[strings.LastIndex(name, "/")+1:])] {
 		return ""
 	}
-	return fmt.Sprintf("# From %s.\n", strings.Join(strings.Fields(source), " "))
+	all := append([]string{source}, copies...)
+	for i := range all {
+		all[i] = strings.Join(strings.Fields(all[i]), " ")
+	}
+	return fmt.Sprintf("# From %s.\n", strings.Join(all, ", "))
 }
 
 // SharedNames counts the names of which there are several objects.
