@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
@@ -60,15 +61,7 @@ func TestStep_ANodeOfAStaticPoolHasTheZonesOfMinValues(t *testing.T) {
 // Pods that may use two zones each, and have only one in common, do not share a node.
 func TestStep_PodsThatHaveTooFewZonesTogetherDoNotShareANode(t *testing.T) {
 	w := newWorld(t).minValues(label.Zone, 2)
-	for i := range w.objects.Classes[0].Types {
-		x := &w.objects.Classes[0].Types[i]
-		for _, o := range x.Offerings {
-			if o.Zone == "a" {
-				o.Zone = "c"
-				x.Offerings = append(x.Offerings, o)
-			}
-		}
-	}
+	w.zoneC()
 	zones := func(of ...string) func(*cluster.Pod) {
 		return func(p *cluster.Pod) {
 			p.Shape.NodeAffinity = []label.Requirements{require(t, label.Zone, label.In, of...)}
@@ -97,6 +90,130 @@ func TestStep_MinValuesOfTheZoneIsNoReasonWhereAnotherRuleIs(t *testing.T) {
 	out := w.step()
 	if homeless(out) != 2 || strings.Contains(out.Plan.Outcomes[0].Explain(), "minValues") || !strings.Contains(out.Plan.Outcomes[0].Explain(), "affinity") {
 		t.Errorf("%s", out.Plan.Outcomes[0].Explain())
+	}
+}
+
+// zoneC sells everything in a third zone, too.
+func (w *world) zoneC() *world {
+	for i := range w.objects.Classes[0].Types {
+		x := &w.objects.Classes[0].Types[i]
+		for _, o := range x.Offerings {
+			if o.Zone == "a" {
+				o.Zone = "c"
+				x.Offerings = append(x.Offerings, o)
+			}
+		}
+	}
+	return w
+}
+
+// alone keeps pods of the app off each other's domains.
+func alone(key, app string) func(*cluster.Pod) {
+	return func(p *cluster.Pod) {
+		p.Labels = label.FromMap(map[string]string{"app": app})
+		p.Shape.PodAntiAffinity = []cluster.PodTerm{term(key, 0, app)}
+	}
+}
+
+// A node for pods that keep off each other's zones may come in each zone that is free. As long as
+// nobody knows in which, the next pod waits. The last pods, to which too few zones are left, are told.
+func TestStep_PodsApartOverZonesGetNodesWhileMinValuesHasFreeZones(t *testing.T) {
+	w := newWorld(t).zoneC().minValues(label.Zone, 2).pods("web", 3, 900, alone(label.Zone, "web"))
+	for _, free := range [][]string{{"a", "b", "c"}, {"b", "c"}} {
+		out := w.step()
+		launches := of[plan.Launch](out)
+		if len(launches) != 1 || !slices.Equal(launches[0].Zones, free) || len(launches[0].Pods) != 1 || launches[0].MinValuesRelaxed {
+			t.Fatalf("launches %+v, want one for a pod in %v: %v", launches, free, out.Plan.Outcomes)
+		}
+		if again := of[plan.Launch](w.order(launches).step()); len(again) > 0 {
+			t.Fatalf("before anybody knows the zone, launches %+v", again)
+		}
+		w.bringUp(launches).open(w.step().Plan.Actions)
+	}
+	out := w.step()
+	if len(of[plan.Launch](out)) > 0 || homeless(out) != 1 {
+		t.Fatalf("%+v", out.Plan)
+	}
+	if said := out.Plan.Outcomes[0].Explain(); !strings.Contains(said, label.Zone+": the pool asks for 2 values") {
+		t.Errorf("said %q", said)
+	}
+}
+
+// What keeps a class off some domains, or counts it, leaves it the others together.
+func TestStep_DomainsThatAreFreeCountTogetherForMinValues(t *testing.T) {
+	spread := func(p *cluster.Pod) {
+		p.Labels = label.FromMap(map[string]string{"app": "spread"})
+		p.Shape.Spread = []cluster.Spread{{Key: label.Zone, MaxSkew: 1, Selector: pods("web")}}
+	}
+	web := func(p *cluster.Pod) { p.Labels = label.FromMap(map[string]string{"app": "web"}) }
+	keepsOff := func(key, app string) func(*cluster.Pod) {
+		return func(p *cluster.Pod) { p.Shape.PodAntiAffinity = []cluster.PodTerm{term(key, 0, app)} }
+	}
+	for name, x := range map[string]struct {
+		key    string
+		change func(*world)
+		nodes  int // for web
+		values int // of the key on each
+	}{
+		"other pods keep them off a zone": {label.Zone, func(w *world) {
+			w.pods("old", 1, 900, in(label.Zone, "a"), keepsOff(label.Zone, "web"))
+			w.objects.Pools[0].MinValues = nil
+			w.running().minValues(label.Zone, 2).pods("web", 2, 3000, web)
+		}, 2, 2},
+		"they keep off pods in a zone": {label.Zone, func(w *world) {
+			w.pods("old", 1, 900, in(label.Zone, "a"), func(p *cluster.Pod) { p.Labels = label.FromMap(map[string]string{"app": "old"}) })
+			w.objects.Pools[0].MinValues = nil
+			w.running().minValues(label.Zone, 2).pods("web", 2, 3000, web, keepsOff(label.Zone, "old"))
+		}, 2, 2},
+		"a spread of others counts them": {label.Zone, func(w *world) { w.pods("web", 2, 3000, web).pods("spread", 1, 100, spread) }, 2, 3},
+		"apart over instance types":      {label.InstanceType, func(w *world) { w.pods("web", 2, 900, alone(label.InstanceType, "web")) }, 1, 2},
+		"apart over capacity types, of which a launch has one": {label.Zone, func(w *world) {
+			w.pods("web", 2, 900, alone(label.CapacityType, "web"))
+		}, 1, 3},
+		"apart over zones, and over hostnames": {label.Zone, func(w *world) {
+			w.pods("web", 2, 900, alone(label.Zone, "web"), func(p *cluster.Pod) {
+				p.Shape.PodAntiAffinity = append(p.Shape.PodAntiAffinity, term(label.Hostname, 0, "web"))
+			})
+		}, 1, 3},
+	} {
+		w := newWorld(t).zoneC().minValues(x.key, 2)
+		x.change(w)
+		nodes := 0
+		w.memory.Growth.Last = w.now.Add(-time.Minute) // no more pods are to come
+		out := w.step()
+		for _, l := range of[plan.Launch](out) {
+			if !slices.ContainsFunc(l.Pods, func(id string) bool { return strings.HasPrefix(id, "default/web") }) {
+				continue
+			}
+			nodes++
+			values := len(l.Zones)
+			if x.key == label.InstanceType {
+				values = len(l.Types)
+			}
+			if values < x.values || l.MinValuesRelaxed {
+				t.Errorf("%s: zones %v, types %v, want %d of %s", name, l.Zones, l.Types, x.values, x.key)
+			}
+		}
+		if nodes != x.nodes {
+			t.Errorf("%s: %d nodes, want %d: %v", name, nodes, x.nodes, out.Plan.Outcomes)
+		}
+	}
+}
+
+// A pool beside it that asks for nothing serves all of them at once.
+func TestStep_APoolWithoutMinValuesTakesPodsApartOverZonesAtOnce(t *testing.T) {
+	for name, change := range map[string]func(*world){
+		"a pool of the same weight": func(w *world) { w.pool(cluster.Pool{Name: "plain"}) },
+		"best effort":               func(w *world) { w.policy.BestEffortMinValues = true },
+		"minValues of one":          func(w *world) { w.objects.Pools[0].MinValues[0].Count = 1 },
+		"minValues of types":        func(w *world) { w.objects.Pools[0].MinValues[0] = cluster.MinValues{Key: label.InstanceType, Count: 3} },
+	} {
+		w := newWorld(t).zoneC().minValues(label.Zone, 2)
+		change(w)
+		out := w.pods("web", 3, 900, alone(label.Zone, "web")).step()
+		if n := launchedFor(out); n != 3 {
+			t.Errorf("%s: %d of 3 pods get nodes", name, n)
+		}
 	}
 }
 

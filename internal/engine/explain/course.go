@@ -169,7 +169,7 @@ func (x *course) returns() (first time.Time, cause memory.Cause) {
 
 // alike names the minValues of the pool that no launch for the class can meet: the rows
 // of one group that could be launched, limits aside, have too few values of its label, or
-// the rules between pods leave each pod one of them.
+// the rules between pods leave a node fewer of them.
 func (x *course) alike(c *demand.Class) string {
 	asked := x.market.Fleet.Pools[x.pool].MinValues
 	if len(asked) == 0 {
@@ -195,7 +195,7 @@ func (x *course) alike(c *demand.Class) string {
 			return fmt.Sprintf("%s: the pool asks for %d values, nodes that hold the pod have %d", m.Key, m.Count, most)
 		}
 		if slices.Contains(c.DomainKeys(), m.Key) {
-			return fmt.Sprintf("%s: the pool asks for %d values, and a spread or affinity of the pod leaves its node one", m.Key, m.Count)
+			return fmt.Sprintf("%s: the pool asks for %d values, and the rules about other pods leave the pod's node fewer", m.Key, m.Count)
 		}
 	}
 	return ""

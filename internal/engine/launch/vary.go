@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/demand"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/topology"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -86,4 +88,73 @@ func (c *clipper) clip(i int) []int64 {
 func addsEnough(v *offer.Variety, r *offer.Row) bool {
 	v.Add(r, r.Zones)
 	return v.Enough()
+}
+
+// widened gives pools with minValues one cell in place of several that differ in too much: the
+// zones that a class has to itself, for a pool that asks for two zones. As long as nobody knows
+// where a node comes to be, its pods keep others off all of these domains, so that such a cell
+// takes fewer pods, and comes last. Domains that a node must have are never put together: spreads
+// and affinities count no pod whose domain is open.
+func (d *division) widened(c *demand.Class, cells []*cell, must []string) []*cell {
+	var narrow, wide []*cell
+	for _, x := range cells {
+		few := d.unvaried(c, x)
+		if len(few) == 0 {
+			narrow = append(narrow, x)
+			continue
+		}
+		rest := *x
+		rest.where = slices.Clone(x.where)
+		for _, row := range few {
+			rest.where[row] = 0
+		}
+		if anyOf(rest.where, d.rows) {
+			narrow = append(narrow, &rest)
+		}
+		if c.Table.Room(c.Rule(), x.place) > 0 {
+			wide = d.join(wide, x, few, must)
+		}
+	}
+	return append(narrow, wide...)
+}
+
+// unvaried lists the rows of the cell that are of pools whose minValues no node meets which is in
+// the cell and holds a pod of the class.
+func (d *division) unvaried(c *demand.Class, x *cell) (few []int) {
+	type group struct{ pool, of int }
+	need, varieties, enough := demand.WithoutAttach(c.Shape().Requests), map[group]*offer.Variety{}, map[int]bool{}
+	for _, row := range d.rows {
+		r, zones := &d.Market.Fleet.Rows[row], x.where[row]&d.Market.Sale[row]
+		pool := &d.Market.Fleet.Pools[r.Pool]
+		if zones == 0 || len(pool.MinValues) == 0 || d.Policy.BestEffortMinValues {
+			continue
+		}
+		few = append(few, row)
+		if !need.Fits(r.Net) {
+			continue
+		}
+		k := group{r.Pool, r.Group}
+		if varieties[k] == nil {
+			varieties[k] = offer.NewVariety(pool.MinValues)
+		}
+		varieties[k].Add(r, zones)
+		enough[r.Pool] = enough[r.Pool] || varieties[k].Enough()
+	}
+	return slices.DeleteFunc(few, func(row int) bool { return enough[d.Market.Fleet.Rows[row].Pool] })
+}
+
+// join adds these rows of a cell to the wide cell with the same values of the keys.
+func (d *division) join(wide []*cell, x *cell, rows []int, must []string) []*cell {
+	name, _ := topology.DomainOf(x.place, must)
+	name += "/*"
+	i := slices.IndexFunc(wide, func(k *cell) bool { return k.name == name })
+	if i < 0 {
+		k := &cell{name: name, where: make([]uint64, len(x.where)), price: x.price, place: x.place}
+		k.place.Possible = topology.NewPossible(d.Market.LabelsIn(k.where))
+		i, wide = len(wide), append(wide, k)
+	}
+	for _, row := range rows {
+		wide[i].where[row] |= x.where[row] & d.Market.Sale[row]
+	}
+	return wide
 }
