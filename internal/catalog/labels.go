@@ -6,6 +6,9 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
+// LabelPrefix is that of the labels that instance types have, and of the tenancy.
+const LabelPrefix = "karpenter.k8s.aws/instance-"
+
 // Node labels that only instance types have.
 const (
 	LabelCategory            = "karpenter.k8s.aws/instance-category"

@@ -209,10 +209,8 @@ func boughtAs(r aws.LaunchRequest, i aws.Instance, now time.Time) (capacityType,
 // launch is tried again.
 func (c *Controller) launchFailed(ctx context.Context, claim *v1.NodeClaim, cause error) (time.Duration, error) {
 	c.Recorder.LaunchFailed(claim, cause)
-	message := cause.Error()
-	if len(message) > 300 {
-		message = message[:300] + "..."
-	}
+	const most = 303
+	message := v1.Bounded(cause.Error(), most)
 	want := claim.DeepCopy()
 	if want.Conditions().Set(v1.ConditionLaunched, metav1.ConditionUnknown, v1.ReasonLaunchFailed, message, c.Now()) {
 		if err := c.writeStatus(ctx, claim, want); err != nil {
@@ -227,6 +225,11 @@ func (c *Controller) launchFailed(ctx context.Context, claim *v1.NodeClaim, caus
 func (c *Controller) launched(ctx context.Context, claim *v1.NodeClaim, order order, l aws.Launched) error {
 	labels := catalog.Offering{Zone: l.Zone, CapacityType: l.CapacityType, Reservation: l.Reservation}.Labels().Map()
 	labels[label.InstanceType], labels[label.Tenancy] = l.InstanceType, order.tenancy
+	for key, value := range requiredLabels(claim) {
+		if _, has := claim.Labels[key]; !has {
+			labels[key] = value
+		}
+	}
 	t, known := order.types[l.InstanceType]
 	for _, x := range t.Labels {
 		labels[x.Key] = x.Value

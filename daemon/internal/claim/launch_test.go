@@ -26,7 +26,8 @@ type launches struct {
 	templates int
 	requests  []aws.LaunchRequest
 	answer    error
-	called    func() // at every launch; may be nil
+	launched  aws.Launched // where the answer is no error
+	called    func()       // at every launch; may be nil
 }
 
 func (l *launches) EnsureLaunchTemplate(_ context.Context, t awsspec.LaunchTemplate) (string, error) {
@@ -39,7 +40,7 @@ func (l *launches) Launch(_ context.Context, r aws.LaunchRequest) (aws.Launched,
 	if l.called != nil {
 		l.called()
 	}
-	return aws.Launched{}, l.answer
+	return l.launched, l.answer
 }
 
 // launching is a server with a NodeClaim that has no instance, and its class.

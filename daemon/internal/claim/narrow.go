@@ -2,6 +2,7 @@ package claim
 
 import (
 	"slices"
+	"strings"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
@@ -95,7 +96,8 @@ func valueOf(o aws.Override, types map[string]catalog.InstanceType, key string) 
 // types decide. Where the NodeClaim does not list types, they also hold what it requests.
 func suited(claim cluster.Claim, types []catalog.InstanceType) []catalog.InstanceType {
 	var decided label.Requirements = pick.Those(claim.Requirements, func(r label.Requirement) bool {
-		return r.Key() != label.InstanceType && slices.ContainsFunc(types, func(t catalog.InstanceType) bool { _, there := t.Labels.Get(r.Key()); return there })
+		ofType := strings.HasPrefix(r.Key(), catalog.LabelPrefix) && r.Key() != label.Tenancy // also where none of the types has it
+		return ofType || r.Key() != label.InstanceType && slices.ContainsFunc(types, func(t catalog.InstanceType) bool { _, there := t.Labels.Get(r.Key()); return there })
 	})
 	types = pick.Those(types, func(t catalog.InstanceType) bool { _, unmet := decided.Unmet(t.Labels); return !unmet })
 	if r, there := claim.Requirements.Get(label.InstanceType); there {

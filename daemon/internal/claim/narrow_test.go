@@ -3,7 +3,9 @@ package claim
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -182,7 +184,8 @@ func TestMakeOrder_AllAnnotationsOfANodeClaimFitIntoIt(t *testing.T) {
 	for i := range 40 {
 		k.Spec.Tags[fmt.Sprintf("%03d%s", i, strings.Repeat("k", 125))] = strings.Repeat("v", 256)
 	}
-	o, err := makeOrder(asking(), k, types, facts)
+	onDemand := asking(v1.Requirement{Key: label.CapacityType, Operator: corev1.NodeSelectorOpIn, Values: []string{label.OnDemand}})
+	o, err := makeOrder(onDemand, k, types, facts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +211,7 @@ func TestMakeOrder_AllAnnotationsOfANodeClaimFitIntoIt(t *testing.T) {
 			types[i].Offerings[j].Price = 1_000_000_000_000 - types[i].Offerings[j].Price
 		}
 	}
-	if other, err := makeOrder(asking(), k, types, facts); err != nil || !a.stands(other, began.Add(2*listingLag)) {
+	if other, err := makeOrder(onDemand, k, types, facts); err != nil || !a.stands(other, began.Add(2*listingLag)) {
 		t.Error("another attempt because of prices", err)
 	}
 }
@@ -231,5 +234,133 @@ func TestMakeOrder_ARequestNeverHasMoreLaunchTemplatesThanEC2Takes(t *testing.T)
 		if _, there := o.types[name]; !there {
 			t.Errorf("%s is no type of the order", name)
 		}
+	}
+}
+
+// Whoever writes NodeClaims says what may be launched in all the ways of requirements, or says
+// nothing. EC2 is asked for nothing else, and for what Karpenter would choose of it.
+func TestMakeOrder_WhatANodeClaimAdmitsDecidesHowAndWhereItIsLaunched(t *testing.T) {
+	in := func(key string, values ...string) v1.Requirement {
+		return v1.Requirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
+	}
+	not := func(key string, values ...string) v1.Requirement {
+		return v1.Requirement{Key: key, Operator: corev1.NodeSelectorOpNotIn, Values: values}
+	}
+	is := func(key string, operator corev1.NodeSelectorOperator) v1.Requirement {
+		return v1.Requirement{Key: key, Operator: operator}
+	}
+	for name, x := range map[string]struct {
+		requirements []v1.Requirement
+		noSpot       bool
+		capacity     string // "" is an error
+		zones        string
+	}{
+		"nothing said":                   {nil, false, label.Spot, "abc"},
+		"nothing said, no spot":          {nil, true, label.OnDemand, "abc"},
+		"both":                           {[]v1.Requirement{in(label.CapacityType, label.OnDemand, label.Spot)}, false, label.Spot, "abc"},
+		"both, no spot":                  {[]v1.Requirement{in(label.CapacityType, label.OnDemand, label.Spot)}, true, label.OnDemand, "abc"},
+		"any":                            {[]v1.Requirement{is(label.CapacityType, corev1.NodeSelectorOpExists)}, false, label.Spot, "abc"},
+		"not spot":                       {[]v1.Requirement{not(label.CapacityType, label.Spot)}, false, label.OnDemand, "abc"},
+		"not on-demand":                  {[]v1.Requirement{not(label.CapacityType, label.OnDemand)}, false, label.Spot, "abc"},
+		"not on-demand, no spot":         {[]v1.Requirement{not(label.CapacityType, label.OnDemand)}, true, "", ""},
+		"spot, no spot":                  {[]v1.Requirement{in(label.CapacityType, label.Spot)}, true, "", ""},
+		"reserved or on-demand":          {[]v1.Requirement{in(label.CapacityType, label.Reserved, label.OnDemand)}, false, label.OnDemand, "abc"},
+		"reserved alone":                 {[]v1.Requirement{in(label.CapacityType, label.Reserved)}, false, "", ""},
+		"none of those that there are":   {[]v1.Requirement{in(label.CapacityType, "donated")}, false, "", ""},
+		"not one of those":               {[]v1.Requirement{is(label.CapacityType, corev1.NodeSelectorOpDoesNotExist)}, false, "", ""},
+		"a zone":                         {[]v1.Requirement{in(label.Zone, "b")}, false, label.Spot, "b"},
+		"a zone by its id":               {[]v1.Requirement{in(label.ZoneID, "id-b")}, false, label.Spot, "b"},
+		"not a zone by its id":           {[]v1.Requirement{not(label.ZoneID, "id-b")}, false, label.Spot, "ac"},
+		"a zone by an id that is none":   {[]v1.Requirement{in(label.ZoneID, "b")}, false, "", ""},
+		"a zone by its older name":       {[]v1.Requirement{in("failure-domain.beta.kubernetes.io/zone", "b")}, false, label.Spot, "b"},
+		"name and id of different zones": {[]v1.Requirement{in(label.Zone, "a"), in(label.ZoneID, "id-b")}, false, "", ""},
+		"spot in a zone without it":      {[]v1.Requirement{in(label.Zone, "c"), in(label.InstanceType, "od.large")}, false, label.OnDemand, "c"},
+		"a label that no type has":       {[]v1.Requirement{is(catalog.LabelGPUName, corev1.NodeSelectorOpExists)}, false, "", ""},
+		"a value that no type has":       {[]v1.Requirement{in(catalog.LabelFamily, "zz9")}, false, "", ""},
+		"not a label that no type has":   {[]v1.Requirement{is(catalog.LabelGPUName, corev1.NodeSelectorOpDoesNotExist)}, false, label.Spot, "abc"},
+		"a label of the user's":          {[]v1.Requirement{is("example.com/team", corev1.NodeSelectorOpExists)}, false, label.Spot, "abc"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k, types := class(), instanceTypes()[:1]
+			k.Status.Subnets = nil
+			od := types[0]
+			od.Name, od.Labels, od.Offerings = "od.large", od.Labels.With(label.InstanceType, "od.large"), nil
+			for _, zone := range []string{"a", "b", "c"} {
+				k.Status.Subnets = append(k.Status.Subnets, awsv1.Subnet{ID: "subnet-" + zone, Zone: zone, ZoneID: "id-" + zone})
+				od.Offerings = append(od.Offerings, catalog.Offering{Zone: zone, CapacityType: label.OnDemand, Available: true, Price: 1})
+			}
+			types = append(types, od)
+			for i := range types[0].Offerings {
+				o := &types[0].Offerings[i]
+				o.Available = o.Available && !(x.noSpot && o.CapacityType == label.Spot)
+			}
+			o, err := makeOrder(asking(x.requirements...), k, types, facts)
+			if (err != nil) != (x.capacity == "") {
+				t.Fatalf("error %v", err)
+			}
+			zones := map[string]bool{}
+			for _, place := range o.request.Overrides {
+				zones[place.Zone] = true
+				if !o.allows(place) {
+					t.Errorf("a request for %+v would not be believed", place)
+				}
+			}
+			if o.request.CapacityType != x.capacity && err == nil || strings.Join(slices.Sorted(maps.Keys(zones)), "") != x.zones {
+				t.Errorf("%s in %v", o.request.CapacityType, zones)
+			}
+		})
+	}
+}
+
+// A label that only a requirement of the NodeClaim asks for is on its node: pods select it, and the
+// NodeClaim would not meet its own requirements. Retries send the same request.
+func TestLaunch_ANodeHasTheLabelsThatItsNodeClaimRequires(t *testing.T) {
+	in := func(key string, values ...string) v1.Requirement {
+		return v1.Requirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
+	}
+	for name, x := range map[string]struct {
+		requirement v1.Requirement
+		want        string
+	}{
+		"one value":               {in("example.com/group", "blue"), "blue"},
+		"several values":          {in("example.com/group", "red", "blue"), "red"},
+		"without a domain":        {in("group", "blue"), "blue"},
+		"a label that is there":   {in("team", "b", "a"), "a"},
+		"of the core":             {in("node.kubernetes.io/group", "blue"), "blue"},
+		"any value":               {v1.Requirement{Key: "group", Operator: corev1.NodeSelectorOpExists}, ""},
+		"no value":                {v1.Requirement{Key: "group", Operator: corev1.NodeSelectorOpDoesNotExist}, ""},
+		"another value":           {v1.Requirement{Key: "group", Operator: corev1.NodeSelectorOpNotIn, Values: []string{"blue"}}, ""},
+		"of Karpenter":            {in("karpenter.sh/registered", "true"), ""},
+		"what an instance is":     {in("karpenter.k8s.aws/instance-tenancy", "default"), "default"},
+		"what an instance is not": {in("karpenter.k8s.aws/capacity-reservation-id", "cr-1"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLaunching(t)
+			c := l.claims["pool-x"].DeepCopy()
+			c.Spec.Requirements = append(c.Spec.Requirements, x.requirement)
+			l.put(t, c)
+			l.Observe(c)
+			before, err := makeOrder(c, l.class, instanceTypes(), facts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.ec2.answer = nil
+			l.ec2.launched = aws.Launched{InstanceID: "i-1", InstanceType: "c5.large", Zone: "a", CapacityType: label.OnDemand}
+			if _, err := l.controller.Reconcile(t.Context(), "pool-x"); err != nil {
+				t.Fatal(err)
+			}
+			after := l.claims["pool-x"]
+			if got := after.Labels[x.requirement.Key]; got != x.want {
+				t.Errorf("the NodeClaim has %q, want %q", got, x.want)
+			}
+			again, err := makeOrder(after, l.class, instanceTypes(), facts)
+			if err != nil || !reflect.DeepEqual(again.request, before.request) {
+				t.Errorf("a retry would be another request: %v", err)
+			}
+			ofKubelets := strings.Contains(x.requirement.Key, "kubernetes.io/") // which may not give themselves all of these
+			if custom := !label.OfInstance(x.requirement.Key) && !ofKubelets; custom && x.want != "" && !strings.Contains(before.template().UserData, x.requirement.Key+"="+x.want) {
+				t.Errorf("the kubelet is not told:\n%s", before.template().UserData)
+			}
+		})
 	}
 }

@@ -54,12 +54,10 @@ func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.I
 	}
 	o := order{types: map[string]catalog.InstanceType{}, stamp: drift.ClassStamp(class)}
 	o.stamp[awsv1.AnnotationInstanceProfile] = class.Status.InstanceProfile
-	capacityType := firstOf(translated, label.CapacityType, label.OnDemand)
-	reservation := ""
-	if capacityType == label.Reserved {
-		if reservation = translated.Reservation; reservation == "" {
-			return order{}, fmt.Errorf("nodeclaim %s: capacity type %s needs a requirement on %s: add one with the reservation's id", claim.Name, label.Reserved, label.Reservation)
-		}
+	fitting := suited(translated, types)
+	capacityType, reservation, err := capacityOf(translated, class, fitting)
+	if err != nil {
+		return order{}, err
 	}
 	if o.tenancy, err = tenancyOf(translated, reservation); err != nil {
 		return order{}, err
@@ -69,7 +67,6 @@ func makeOrder(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, types []catalog.I
 	if class.Spec.Context != nil {
 		o.request.Context = *class.Spec.Context
 	}
-	fitting := suited(translated, types)
 	if others := suited(cluster.Claim{Requirements: translated.Requirements}, types); len(fitting) == 0 && len(others) > 0 {
 		if !mayHaveInstance(claim) {
 			return order{}, fmt.Errorf("nodeclaim %s: no instance type of EC2NodeClass %s holds what it requests (%s): delete it, and create one with smaller spec.resources.requests, or with requirements that admit larger types", claim.Name, class.Name, translated.Requests)
@@ -116,6 +113,29 @@ func tenancyOf(claim cluster.Claim, reservation string) (string, error) {
 	return tenancy, nil
 }
 
+// capacityOf is how the NodeClaim's instance is paid for. A NodeClaim that somebody has written
+// may admit several ways, or say nothing: as with Karpenter, the reservation that it names comes
+// first, then spot where one of the types is for sale as such, and then on-demand.
+func capacityOf(claim cluster.Claim, class *awsv1.EC2NodeClass, types []catalog.InstanceType) (capacityType, reservation string, err error) {
+	admits := func(x string) bool { return claim.Requirements.Admits(label.CapacityType, x) }
+	spot := admits(label.Spot) && slices.ContainsFunc(types, func(t catalog.InstanceType) bool {
+		return len(overridesOf(claim, class, t, label.Spot, "")) > 0
+	})
+	switch {
+	case admits(label.Reserved) && claim.Reservation != "":
+		return label.Reserved, claim.Reservation, nil
+	case spot:
+		return label.Spot, "", nil
+	case admits(label.OnDemand):
+		return label.OnDemand, "", nil
+	case admits(label.Spot):
+		return label.Spot, "", nil // nothing is for sale, which an error says
+	case admits(label.Reserved):
+		return "", "", fmt.Errorf("nodeclaim %s: capacity type %s needs a requirement on %s: add one with the reservation's id", claim.Name, label.Reserved, label.Reservation)
+	}
+	return "", "", fmt.Errorf("nodeclaim %s: its requirement on %s admits none of %s, %s and %s: correct it", claim.Name, label.CapacityType, label.Spot, label.OnDemand, label.Reserved)
+}
+
 // overridesOf lists the instance type in every zone that the NodeClaim admits and the
 // class has a subnet in. If a zone has several subnets, it takes the one with the most
 // free addresses, which the status lists first.
@@ -126,11 +146,11 @@ func overridesOf(claim cluster.Claim, class *awsv1.EC2NodeClass, t catalog.Insta
 	}
 	var out []aws.Override
 	for _, x := range t.Offerings {
-		if x.CapacityType != capacityType || x.Reservation != reservation || !x.Available || !claim.Requirements.Admits(label.Zone, x.Zone) {
+		if x.CapacityType != capacityType || x.Reservation != reservation || !x.Available {
 			continue
 		}
 		for _, s := range class.Status.Subnets {
-			if s.Zone == x.Zone {
+			if s.Zone == x.Zone && admitsPlace(claim, s) {
 				out = append(out, aws.Override{
 					InstanceType: t.Name, Zone: x.Zone, SubnetID: s.ID, ImageID: image,
 					Priority: float64(x.Price) / quantity.NanoDollars,
@@ -144,20 +164,16 @@ func overridesOf(claim cluster.Claim, class *awsv1.EC2NodeClass, t catalog.Insta
 
 func allows(claim cluster.Claim, class *awsv1.EC2NodeClass, types []catalog.InstanceType, x aws.Override) bool {
 	i := slices.IndexFunc(types, func(t catalog.InstanceType) bool { return t.Name == x.InstanceType })
-	if i < 0 || !claim.Requirements.Admits(label.InstanceType, x.InstanceType) || !claim.Requirements.Admits(label.Zone, x.Zone) {
+	if i < 0 || !claim.Requirements.Admits(label.InstanceType, x.InstanceType) {
 		return false
 	}
 	image, ok := translate.ImageFor(class, types[i].Labels)
-	return ok && image == x.ImageID && slices.ContainsFunc(class.Status.Subnets, func(s awsv1.Subnet) bool { return s.ID == x.SubnetID && s.Zone == x.Zone })
+	return ok && image == x.ImageID && slices.ContainsFunc(class.Status.Subnets, func(s awsv1.Subnet) bool { return s.ID == x.SubnetID && s.Zone == x.Zone && admitsPlace(claim, s) })
 }
 
-func firstOf(claim cluster.Claim, key, otherwise string) string {
-	if r, ok := claim.Requirements.Get(key); ok {
-		if values, listed := r.Values(); listed && len(values) > 0 {
-			return values[0]
-		}
-	}
-	return otherwise
+// admitsPlace says whether the NodeClaim admits the zone of a subnet, by its name and by its id.
+func admitsPlace(claim cluster.Claim, s awsv1.Subnet) bool {
+	return claim.Requirements.Admits(label.Zone, s.Zone) && (s.ZoneID == "" || claim.Requirements.Admits(label.ZoneID, s.ZoneID))
 }
 
 // mayHaveInstance says whether EC2 may have launched an instance for the NodeClaim already.
