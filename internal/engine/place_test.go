@@ -250,3 +250,26 @@ func TestStep_DeclaredPodsShareNodesWithRealOnesWithinLimits(t *testing.T) {
 		t.Errorf("launches = %+v, want one for both", launches)
 	}
 }
+
+// The scheduler may choose a node for a pod as the node goes, because its pool is deleted or a static
+// pool has too many. The pod has no place there.
+func TestStep_ANodeThatGoesIsNoPlaceForAPodWhoeverChoseIt(t *testing.T) {
+	for name, goes := range map[string]func(*world){
+		"its pool is deleted":          func(w *world) { w.objects.Pools[0].Deleting = true },
+		"its pool is to be terminated": func(w *world) { w.objects.Pools[0].Deleting, w.objects.Pools[0].Terminate = true, true },
+		"its static pool is scaled in": func(w *world) { w.objects.Pools[0].Static, w.objects.Pools[0].Replicas = true, 0 },
+	} {
+		for _, tried := range []bool{true, false} {
+			w := newWorld(t).pods("old", 1, 1000)
+			launches := of[plan.Launch](w.step())
+			w.order(launches).bringUp(launches)
+			w.objects.Pods[0].Nominated, w.objects.Pods[0].Unschedulable = w.objects.Nodes[0].Name, tried
+			w.pool(cluster.Pool{Name: "other"})
+			goes(w)
+			out := w.step()
+			if gone := of[plan.Delete](out); len(gone) != 1 || launchedFor(out) != 1 {
+				t.Errorf("%s, tried %t: %d nodes go, launched for %d pods: %v", name, tried, len(gone), launchedFor(out), out.Plan.Outcomes)
+			}
+		}
+	}
+}

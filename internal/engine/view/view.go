@@ -200,14 +200,15 @@ func (v View) ClaimOf(state *cluster.NodeState) cluster.Claim {
 }
 
 // Expected says whether the pod has a place on the node that others than the daemon
-// nominated it for. The node's room for it is spoken for; see NodeState.Nominated.
+// nominated it for, and that does not go. The node's room for it is spoken for; see
+// NodeState.Nominated.
 func (v View) Expected(p *cluster.Pod) bool {
 	state, there := v.Snapshot.State(p.Nominated)
 	if !there || !p.NominatedByOthers() {
 		return false
 	}
 	c := v.ClaimOf(state)
-	return state.Node.TakesPods(&c)
+	return state.Node.TakesPods(&c) && !v.IsGoing(c.Name)
 }
 
 // RunsPods says whether the NodeClaim's node runs a pod that would need another
