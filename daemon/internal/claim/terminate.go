@@ -15,6 +15,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
 // poll is how often the state of a terminating instance is read.
@@ -88,18 +89,23 @@ func (c *Controller) lost(ctx context.Context, claim *v1.NodeClaim, node *corev1
 // deadline is when the drain stops respecting PodDisruptionBudgets; zero is never. It
 // is written on the NodeClaim once, so that a restart does not extend it.
 func (c *Controller) deadline(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeClaim, time.Time, error) {
-	if text, ok := claim.Annotations[v1.AnnotationTerminationTimestamp]; ok {
-		t, err := time.Parse(time.RFC3339, text)
-		if err != nil {
-			return nil, t, fmt.Errorf("nodeclaim %s: annotation %s is %q: give an RFC 3339 time, or remove the annotation: %w", claim.Name, v1.AnnotationTerminationTimestamp, text, err)
-		}
+	text, there := claim.Annotations[v1.AnnotationTerminationTimestamp]
+	if t, err := time.Parse(time.RFC3339, text); there && err == nil {
 		return claim, t, nil
 	}
-	if claim.Spec.TerminationGracePeriod == nil {
-		return claim, time.Time{}, nil
+	var t time.Time
+	var write any // null: nothing
+	switch grace := claim.Spec.TerminationGracePeriod; {
+	case grace != nil:
+		t = claim.DeletionTimestamp.Add(grace.Duration)
+		write = t.UTC().Format(time.RFC3339)
+	case !there:
+		return claim, t, nil
 	}
-	t := claim.DeletionTimestamp.Add(claim.Spec.TerminationGracePeriod.Duration)
-	claim, err := c.patchMeta(ctx, claim, nil, map[string]string{v1.AnnotationTerminationTimestamp: t.UTC().Format(time.RFC3339)})
+	if there { // somebody has written it by hand, and it must not keep the node for ever
+		c.Logger.Warn("an annotation is no time as RFC 3339 has it, and is written anew from the terminationGracePeriod", "nodeclaim", claim.Name, "annotation", v1.AnnotationTerminationTimestamp, "value", text)
+	}
+	claim, err := c.patchClaim(ctx, claim, translate.PatchOf(claim, map[string]any{"annotations": map[string]any{v1.AnnotationTerminationTimestamp: write}}), "termination time write")
 	return claim, t, err
 }
 

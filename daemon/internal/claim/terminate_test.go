@@ -273,3 +273,34 @@ func TestTerminate_ANodeThatCannotBeDeletedDrainsNevertheless(t *testing.T) {
 		}
 	}
 }
+
+// What somebody has written by hand must not keep a node for ever.
+func TestTerminate_ATimeThatCannotBeReadHoldsUpNothing(t *testing.T) {
+	for _, grace := range []time.Duration{0, 24 * time.Hour} {
+		for _, text := range []string{"", "tomorrow", "2026-01-01", "1767225600", "2026-01-01T00:00:00", "2026-13-01T00:00:00Z"} {
+			s, ec2 := draining(t, asItIs, asItIs)
+			c := s.claims["c"].DeepCopy()
+			c.Annotations = map[string]string{v1.AnnotationTerminationTimestamp: text}
+			if grace > 0 {
+				c.Spec.TerminationGracePeriod = &metav1.Duration{Duration: grace}
+			}
+			s.put(t, c)
+			s.Observe(c)
+			s.reconcile(t, 2)
+			want := ""
+			if grace > 0 {
+				want = c.DeletionTimestamp.Add(grace).UTC().Format(time.RFC3339)
+			}
+			if got := s.liveClaim(t).Annotations[v1.AnnotationTerminationTimestamp]; got != want {
+				t.Errorf("%q with a grace of %v: is %q now, want %q", text, grace, got, want)
+			}
+			s.pods = nil
+			s.reconcile(t, 6)
+			ec2.instances = nil
+			s.reconcile(t, 2)
+			if len(s.live) > 0 || !slices.Equal(ec2.ended, []string{"i-1"}) {
+				t.Errorf("%q with a grace of %v: ended %v, left %v", text, grace, ec2.ended, s.live)
+			}
+		}
+	}
+}
