@@ -210,7 +210,7 @@ func TestConvert_NodeClaimsOfOneNameFollowTheRulesOfPools(t *testing.T) {
 		}
 	}
 	text, err := legacy.Convert([]legacy.Source{{Name: "a/p", Text: pool("1h")}, {Name: "b/p", Text: pool("2h")}, {Name: "b/n", Text: of("v1beta1", "b")}}, legacy.Options{}).YAML()
-	if claim := text[strings.Index(text, "kind: NodeClaim"):]; err != nil || !strings.Contains(claim, "expireAfter: 2h\n") {
+	if _, claim, _ := strings.Cut(text, "kind: NodeClaim\n"); err != nil || !strings.Contains(claim, "expireAfter: 2h\n") {
 		t.Errorf("the claim does not live as long as the pool of its own folder says: %v\n%s", err, claim)
 	}
 }

@@ -225,7 +225,7 @@ func (c *Controller) launchFailed(ctx context.Context, claim *v1.NodeClaim, caus
 func (c *Controller) launched(ctx context.Context, claim *v1.NodeClaim, order order, l aws.Launched) error {
 	labels := catalog.Offering{Zone: l.Zone, CapacityType: l.CapacityType, Reservation: l.Reservation}.Labels().Map()
 	labels[label.InstanceType], labels[label.Tenancy] = l.InstanceType, order.tenancy
-	for key, value := range requiredLabels(claim) {
+	for key, value := range impliedLabels(claim) {
 		if _, has := claim.Labels[key]; !has {
 			labels[key] = value
 		}

@@ -353,6 +353,9 @@ func TestLaunch_ANodeHasTheLabelsThatItsNodeClaimRequires(t *testing.T) {
 			if got := after.Labels[x.requirement.Key]; got != x.want {
 				t.Errorf("the NodeClaim has %q, want %q", got, x.want)
 			}
+			if got := after.Labels[label.NodeClass]; got != "default" || !strings.Contains(before.template().UserData, label.NodeClass+"=default") {
+				t.Errorf("the class is %q, and of the kubelet\n%s", got, before.template().UserData)
+			}
 			again, err := makeOrder(after, l.class, instanceTypes(), facts)
 			if err != nil || !reflect.DeepEqual(again.request, before.request) {
 				t.Errorf("a retry would be another request: %v", err)

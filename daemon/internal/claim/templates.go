@@ -81,11 +81,11 @@ func (t templates) of(instance catalog.InstanceType) (launchTemplate, error) {
 	return made, nil
 }
 
-// requiredLabels are those of the user's own that the requirements of the NodeClaim ask for with
-// values, as who writes a NodeClaim by hand may have them there alone. As with Karpenter, its node
-// has one of the values. A label that the NodeClaim has comes before.
-func requiredLabels(claim *v1.NodeClaim) map[string]string {
-	labels := map[string]string{}
+// impliedLabels are those that a NodeClaim by hand may lack, and its node has, as with Karpenter:
+// its class, and labels of the user's own that its requirements ask for with values. A label that
+// the NodeClaim has comes before.
+func impliedLabels(claim *v1.NodeClaim) map[string]string {
+	labels := map[string]string{label.NodeClass: claim.Spec.NodeClassRef.Name}
 	for _, r := range claim.Spec.Requirements {
 		domain, _, _ := strings.Cut(r.Key, "/")
 		if label.OfInstance(label.Canonical(r.Key)) || domain == v1.Group || strings.HasSuffix(domain, "."+v1.Group) || r.Operator != corev1.NodeSelectorOpIn || len(r.Values) == 0 {
@@ -100,7 +100,7 @@ func requiredLabels(claim *v1.NodeClaim) map[string]string {
 func templatesOf(claim *v1.NodeClaim, class *awsv1.EC2NodeClass, facts family.Cluster, capacityType string, owner awsspec.Owner,
 	types map[string]catalog.InstanceType,
 ) templates {
-	labels := requiredLabels(claim)
+	labels := impliedLabels(claim)
 	maps.Copy(labels, claim.Labels)
 	// A launch writes the labels of its instance on the NodeClaim, and registration copies
 	// them to the Node. In the template they would turn a retry into another request.

@@ -150,7 +150,9 @@ func (d *division) divideClass(c *demand.Class, others []*item) []*item {
 	if len(must) == 0 {
 		cells = pick.Those(cells, func(x *cell) bool { return d.holds(c, x) })
 	}
-	cells = d.widened(c, cells, must)
+	if !d.Policy.BestEffortMinValues {
+		cells = widening{d.Market, d.rows, c, must}.of(cells)
+	}
 	free := len(must)+len(may) == len(counted) // no key restricts the class
 	counts := make([]int64, len(cells))
 	careful := spreads(c) == 0

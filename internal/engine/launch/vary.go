@@ -90,15 +90,23 @@ func addsEnough(v *offer.Variety, r *offer.Row) bool {
 	return v.Enough()
 }
 
-// widened gives pools with minValues one cell in place of several that differ in too much: the
+// widening gives pools with minValues one cell in place of several that differ in too much: the
 // zones that a class has to itself, for a pool that asks for two zones. As long as nobody knows
 // where a node comes to be, its pods keep others off all of these domains, so that such a cell
 // takes fewer pods, and comes last. Domains that a node must have are never put together: spreads
 // and affinities count no pod whose domain is open.
-func (d *division) widened(c *demand.Class, cells []*cell, must []string) []*cell {
+type widening struct {
+	market *offer.Market
+	rows   []int // of the turn
+	class  *demand.Class
+	must   []string // the keys of domains that a node must have
+}
+
+// of puts wide cells behind the others.
+func (w widening) of(cells []*cell) []*cell {
 	var narrow, wide []*cell
 	for _, x := range cells {
-		few := d.unvaried(c, x)
+		few := w.unvaried(x)
 		if len(few) == 0 {
 			narrow = append(narrow, x)
 			continue
@@ -108,11 +116,11 @@ func (d *division) widened(c *demand.Class, cells []*cell, must []string) []*cel
 		for _, row := range few {
 			rest.where[row] = 0
 		}
-		if anyOf(rest.where, d.rows) {
+		if anyOf(rest.where, w.rows) {
 			narrow = append(narrow, &rest)
 		}
-		if c.Table.Room(c.Rule(), x.place) > 0 {
-			wide = d.join(wide, x, few, must)
+		if w.class.Table.Room(w.class.Rule(), x.place) > 0 {
+			wide = w.join(wide, x, few)
 		}
 	}
 	return append(narrow, wide...)
@@ -120,13 +128,13 @@ func (d *division) widened(c *demand.Class, cells []*cell, must []string) []*cel
 
 // unvaried lists the rows of the cell that are of pools whose minValues no node meets which is in
 // the cell and holds a pod of the class.
-func (d *division) unvaried(c *demand.Class, x *cell) (few []int) {
+func (w widening) unvaried(x *cell) (few []int) {
 	type group struct{ pool, of int }
-	need, varieties, enough := demand.WithoutAttach(c.Shape().Requests), map[group]*offer.Variety{}, map[int]bool{}
-	for _, row := range d.rows {
-		r, zones := &d.Market.Fleet.Rows[row], x.where[row]&d.Market.Sale[row]
-		pool := &d.Market.Fleet.Pools[r.Pool]
-		if zones == 0 || len(pool.MinValues) == 0 || d.Policy.BestEffortMinValues {
+	need, varieties, enough := demand.WithoutAttach(w.class.Shape().Requests), map[group]*offer.Variety{}, map[int]bool{}
+	for _, row := range w.rows {
+		r, zones := &w.market.Fleet.Rows[row], x.where[row]&w.market.Sale[row]
+		pool := &w.market.Fleet.Pools[r.Pool]
+		if zones == 0 || len(pool.MinValues) == 0 {
 			continue
 		}
 		few = append(few, row)
@@ -140,21 +148,21 @@ func (d *division) unvaried(c *demand.Class, x *cell) (few []int) {
 		varieties[k].Add(r, zones)
 		enough[r.Pool] = enough[r.Pool] || varieties[k].Enough()
 	}
-	return slices.DeleteFunc(few, func(row int) bool { return enough[d.Market.Fleet.Rows[row].Pool] })
+	return slices.DeleteFunc(few, func(row int) bool { return enough[w.market.Fleet.Rows[row].Pool] })
 }
 
 // join adds these rows of a cell to the wide cell with the same values of the keys.
-func (d *division) join(wide []*cell, x *cell, rows []int, must []string) []*cell {
-	name, _ := topology.DomainOf(x.place, must)
+func (w widening) join(wide []*cell, x *cell, rows []int) []*cell {
+	name, _ := topology.DomainOf(x.place, w.must)
 	name += "/*"
 	i := slices.IndexFunc(wide, func(k *cell) bool { return k.name == name })
 	if i < 0 {
 		k := &cell{name: name, where: make([]uint64, len(x.where)), price: x.price, place: x.place}
-		k.place.Possible = topology.NewPossible(d.Market.LabelsIn(k.where))
+		k.place.Possible = topology.NewPossible(w.market.LabelsIn(k.where))
 		i, wide = len(wide), append(wide, k)
 	}
 	for _, row := range rows {
-		wide[i].where[row] |= x.where[row] & d.Market.Sale[row]
+		wide[i].where[row] |= x.where[row] & w.market.Sale[row]
 	}
 	return wide
 }
