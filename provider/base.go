@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -147,16 +146,6 @@ func bounded(ctx context.Context, diags *diag.Diagnostics, op operation, fallbac
 	d, ds := op(ctx, fallback)
 	diags.Append(ds...)
 	return context.WithTimeout(ctx, d)
-}
-
-// known tells whether every value is known; null counts as known.
-func known(values ...attr.Value) bool {
-	for _, v := range values {
-		if v == nil || v.IsUnknown() {
-			return false
-		}
-	}
-	return true
 }
 
 // planAndState reads the plan and the prior state of an update.

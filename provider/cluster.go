@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,13 +16,12 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 )
 
-// cluster is the Kubernetes API of the one cluster that the provider points at.
-type cluster struct {
+// clusterClient is the Kubernetes API of the one cluster that the provider points at.
+type clusterClient struct {
 	*kube.Applier
 	dynamic   dynamic.Interface
 	discovery discovery.DiscoveryInterface
@@ -32,13 +30,9 @@ type cluster struct {
 	waited    bool // a creation has waited for the first contact; guarded by identity
 }
 
-// madeCluster is the key of the cluster in made. The value is the UID of the
-// namespace kube-system, which differs from cluster to cluster.
-const madeCluster = "cluster"
-
 // uid is the UID of kube-system. patient waits for a cluster that does not know the
 // provider yet, or does not answer yet: both may be a moment old.
-func (c *cluster) uid(ctx context.Context, patient bool) (string, error) {
+func (c *clusterClient) uid(ctx context.Context, patient bool) (string, error) {
 	return c.identity.get(func() (string, error) {
 		namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 		var found *unstructured.Unstructured
@@ -63,7 +57,7 @@ func (c *cluster) uid(ctx context.Context, patient bool) (string, error) {
 
 // firstContact reads until the cluster knows the provider, for up to DeniedWithin. It
 // does not wait for a server that cannot be reached: most often its address is wrong.
-func (c *cluster) firstContact(ctx context.Context, read func(context.Context) (bool, error)) error {
+func (c *clusterClient) firstContact(ctx context.Context, read func(context.Context) (bool, error)) error {
 	var unreachable error
 	var status apierrors.APIStatus
 	within, cancel := context.WithTimeout(ctx, c.DeniedWithin)
@@ -88,74 +82,8 @@ func (c *cluster) firstContact(ctx context.Context, read func(context.Context) (
 	return errors.Join(err, unreachable)
 }
 
-// clusterOf gives the cluster's API if the cluster is the one in own. If own has
-// no cluster yet, clusterOf notes this one. Nothing else is read before. ErrWrongCluster or
-// ErrClusterGone, or ErrOldCluster if the configuration has accept_new_cluster.
-func (b *base) clusterOf(ctx context.Context, own made) (*cluster, error) {
-	known, has := own[madeCluster]
-	c, err := b.session.Cluster(ctx)
-	if has && b.session.acceptNewCluster && errors.Is(err, aws.ErrNotFound) {
-		return nil, fmt.Errorf("%w: %w", ErrOldCluster, err) // its successor does not exist yet
-	}
-	if has && errors.Is(err, aws.ErrNotFound) {
-		return nil, fmt.Errorf("%w: %w", ErrClusterGone, err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	uid, err := c.uid(ctx, !has)
-	if err != nil {
-		return nil, err
-	}
-	if has && known != uid {
-		kind := ErrWrongCluster
-		if b.session.acceptNewCluster {
-			kind = ErrOldCluster
-		}
-		return nil, fmt.Errorf("%w: the UID of namespace kube-system is %s in this cluster and %s in the state", kind, uid, known)
-	}
-	own[madeCluster] = uid
-	return c, nil
-}
-
-// Cluster gives the cluster's API. ErrNoCluster if none is configured,
-// ErrConfigUnknown while the configuration has unknown values. Only with eks does
-// it dial: it asks EKS for the cluster's endpoint.
-func (s *session) Cluster(ctx context.Context) (*cluster, error) {
-	if s.unknownCluster != "" {
-		return nil, fmt.Errorf("%w: %s", ErrConfigUnknown, s.unknownCluster)
-	}
-	if s.eks == nil && s.kubernetes == nil {
-		return nil, ErrNoCluster
-	}
-	return s.cluster.get(func() (*cluster, error) {
-		config, err := s.clusterConfig(ctx)
-		if err != nil {
-			return nil, err
-		}
-		config.UserAgent = "terraform-provider-karpenter/" + s.version
-		config.QPS = cmp.Or(s.pace.qps, config.QPS)
-		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return requests{next} })
-		return newCluster(config, s.pace)
-	})
-}
-
-func (s *session) clusterConfig(ctx context.Context) (*rest.Config, error) {
-	if s.kubernetes != nil {
-		return kube.ConfigFromKubeconfig(*s.kubernetes)
-	}
-	clients, err := s.AWS(ctx)
-	if err != nil {
-		return nil, err
-	}
-	found, err := clients.Cluster(ctx, s.eks.clusterName)
-	if err != nil {
-		return nil, err
-	}
-	return kube.ConfigFromEKS(found.Endpoint, found.CertificateAuthority, clients.EKSTokenSource(s.eks.clusterName)), nil
-}
-
-func newCluster(config *rest.Config, pace pace) (*cluster, error) {
+// newCluster makes the client of the cluster that config says how to reach.
+func newCluster(config *rest.Config, pace pace) (*clusterClient, error) {
 	applier, err := kube.NewApplier(config)
 	if err != nil {
 		return nil, err
@@ -169,12 +97,12 @@ func newCluster(config *rest.Config, pace pace) (*cluster, error) {
 		return nil, fmt.Errorf("kubernetes client create: %w", err)
 	}
 	applier.DeniedWithin = cmp.Or(pace.patience, kube.DeniedWithin)
-	return &cluster{Applier: applier, dynamic: dynamicClient, discovery: discoveryClient, pace: pace}, nil
+	return &clusterClient{Applier: applier, dynamic: dynamicClient, discovery: discoveryClient, pace: pace}, nil
 }
 
 // checkVersion refuses a Kubernetes version that the daemon does not work with, and says if it
 // is newer than those that the daemon is made for.
-func (c *cluster) checkVersion() (newer string, err error) {
+func (c *clusterClient) checkVersion() (newer string, err error) {
 	version, err := c.discovery.ServerVersion()
 	if err != nil {
 		return "", fmt.Errorf("kubernetes version read: %w", err)
@@ -185,7 +113,7 @@ func (c *cluster) checkVersion() (newer string, err error) {
 // merge patches a cluster-scoped object. A patch also removes fields that others own:
 // an apply removes only fields that we own. The patch has the object's UID, so the
 // API server refuses it for another object of that name.
-func (c *cluster) merge(ctx context.Context, resource schema.GroupVersionResource, name string, mergePatch []byte) error {
+func (c *clusterClient) merge(ctx context.Context, resource schema.GroupVersionResource, name string, mergePatch []byte) error {
 	_, err := c.dynamic.Resource(resource).Patch(ctx, name, apitypes.MergePatchType, mergePatch, metav1.PatchOptions{FieldManager: kube.FieldManager})
 	if err != nil {
 		return fmt.Errorf("%s %q patch: %w", resource.Resource, name, err)

@@ -159,7 +159,7 @@ func oidcProvider(ctx context.Context, client *aws.Clients, found aws.Cluster) (
 	if found.Issuer == "" {
 		return registered{}, nil
 	}
-	partition, account := partitionAndAccount(found.ARN)
+	partition, account := awsspec.PartitionAndAccount(found.ARN)
 	arn := awsspec.OIDCProviderARN(strings.TrimPrefix(found.Issuer, "https://"), account, partition)
 	audiences, err := client.OIDCProvider(ctx, arn)
 	if errors.Is(err, aws.ErrNotFound) {

@@ -16,8 +16,6 @@ import (
 )
 
 const (
-	// podIdentityAgent is the EKS add-on of Pod Identity, and its DaemonSet.
-	podIdentityAgent = "eks-pod-identity-agent"
 	// sameApply is the remedy if what is missing is not there yet.
 	sameApply = "If the same configuration creates it, add depends_on with it to the data source: the data source is then read after it."
 )

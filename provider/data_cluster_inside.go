@@ -34,12 +34,12 @@ func (d *clusterData) lookInside(ctx context.Context, name string) inside {
 	if d.session.eks != nil && d.session.eks.clusterName != name {
 		return inside{}
 	}
-	c, err := d.session.Cluster(ctx)
+	client, err := d.session.Cluster(ctx)
 	if err != nil {
 		tflog.Debug(ctx, "the cluster is not looked into", map[string]any{"error": err.Error()})
 		return inside{}
 	}
-	in, err := c.controllers(ctx)
+	in, err := (&cluster{client}).controllers(ctx)
 	if err != nil {
 		tflog.Debug(ctx, "the cluster is not looked into", map[string]any{"error": err.Error()})
 		return inside{}

@@ -2,9 +2,6 @@ package provider
 
 import (
 	"errors"
-	"fmt"
-
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/credentials"
@@ -34,11 +31,4 @@ func accessRemedy(err error) string {
 		return "Correct kubernetes in the provider's configuration, or KUBE_CONFIG_PATH and KUBE_CTX in the environment. To see which contexts a file has, run kubectl config get-contexts."
 	}
 	return ""
-}
-
-// warnOldCluster tells that the state lets an object go because its cluster is gone.
-func (b *base) warnOldCluster(diags *diag.Diagnostics, id string, err error) {
-	diags.AddWarning(fmt.Sprintf("karpenter_%s leaves the state", b.kind), fmt.Sprintf(
-		"karpenter_%s %q: %v.\n\nThe provider has accept_new_cluster = true, so the resource leaves the state. If the configuration has it, the next plan creates it. Nothing in this cluster was read, taken over or deleted. "+
-			"If the other cluster still exists, its objects stay there: correct eks or kubernetes before you apply. Otherwise remove accept_new_cluster after the apply.", b.kind, id, err))
 }

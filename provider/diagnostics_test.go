@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,9 +24,14 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 )
 
+// ids is an object that these values identify.
+type ids []string
+
+func (i ids) ids() []string { return i }
+
 func TestFail_NamesObjectFaultAndRemedy(t *testing.T) {
 	b := base{kind: "node_role", keys: []string{"cluster_name", "name"}}
-	model := nodeRoleModel{ClusterName: types.StringValue("lab"), roleModel: roleModel{Name: types.StringValue("nodes")}}
+	model := ids{"lab", "nodes"}
 	for name, tt := range map[string]struct {
 		err    error
 		remedy string

@@ -38,10 +38,10 @@ func waitRemedy(err error) string {
 	switch {
 	case late.Removal:
 		return "The finalizers say what holds the object: each goes by the program that set it, so check that this program runs. Then apply or destroy again. " + longer
-	case late.Object.Kind == deploymentKind && len(late.Containers) > 0:
+	case late.Object.Kind == "Deployment" && len(late.Containers) > 0:
 		return fmt.Sprintf("The lines of the containers say why the pods do not run. Correct that, then apply again: nothing is replaced, and the apply waits again. For the whole log, run kubectl logs -n %s -l app.kubernetes.io/name=%s --tail=50.",
 			late.Object.Namespace, install.DefaultName)
-	case late.Object.Kind == deploymentKind:
+	case late.Object.Kind == "Deployment":
 		return fmt.Sprintf("Look at the pods: kubectl describe pods -n %s -l app.kubernetes.io/name=%s. %s", late.Object.Namespace, install.DefaultName, longer)
 	case len(late.Conditions) == 0:
 		return fmt.Sprintf("Nobody has looked at the object yet: check that the daemon runs (kubectl get deployments -A -l app.kubernetes.io/name=%s). %s", install.DefaultName, longer)

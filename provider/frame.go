@@ -84,23 +84,15 @@ type outlives[M any] interface {
 type frame[M model, C any] struct {
 	base
 	life life[M, C]
-	open func(b *base, ctx context.Context, own made) (C, error) // gives what the life calls
+	open func(ctx context.Context, b *base, own made) (C, error) // gives what the life calls
 	late func(client C) C                                        // gives a client for what was made a moment ago
 	time times
 }
 
 // onAWS is a frame for a kind whose object is in AWS.
 func onAWS[M model](b base, t times, l life[M, *aws.Clients]) frame[M, *aws.Clients] {
-	return frame[M, *aws.Clients]{base: b, life: l, open: (*base).cloud, late: (*aws.Clients).JustMade, time: t}
+	return newFrame(b, t, l, func(ctx context.Context, b *base, _ made) (*aws.Clients, error) { return b.session.AWS(ctx) }, (*aws.Clients).JustMade)
 }
-
-// inCluster is a frame for a kind whose object is in the Kubernetes cluster.
-func inCluster[M model](b base, t times, l life[M, *cluster]) frame[M, *cluster] {
-	return frame[M, *cluster]{base: b, life: l, open: (*base).clusterOf, late: func(c *cluster) *cluster { return c }, time: t}
-}
-
-// cloud gives the clients of AWS.
-func (b *base) cloud(ctx context.Context, _ made) (*aws.Clients, error) { return b.session.AWS(ctx) }
 
 // times bound the operations, unless the attribute timeouts says otherwise.
 type times struct{ create, update, delete time.Duration }
@@ -118,7 +110,7 @@ func (f *frame[M, C]) timeoutsAttribute(ctx context.Context) schema.Attribute {
 
 // Create makes the object. If that fails, it removes what it has made, so that no
 // state is left: Terraform would replace an object whose creation failed. What it has taken
-// up stays; see cut_off.go.
+// up stays; see taken_up.go.
 func (f *frame[M, C]) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	plan, ok := get[M](ctx, req.Plan, &resp.Diagnostics)
 	if !ok {
@@ -127,7 +119,7 @@ func (f *frame[M, C]) Create(ctx context.Context, req resource.CreateRequest, re
 	ctx, cancel := bounded(ctx, &resp.Diagnostics, plan.limits().Create, f.time.create)
 	defer cancel()
 	j := job[C]{own: made{}, recorded: true, diags: &resp.Diagnostics}
-	client, err := f.open(&f.base, ctx, j.own)
+	client, err := f.open(ctx, &f.base, j.own)
 	if err == nil {
 		j.client = client
 		err = f.life.create(ctx, j, &plan)
@@ -175,7 +167,7 @@ func (f *frame[M, C]) Read(ctx context.Context, req resource.ReadRequest, resp *
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	client, err := f.open(&f.base, ctx, own)
+	client, err := f.open(ctx, &f.base, own)
 	if err != nil {
 		f.unread(ctx, resp, state, f.afterCluster(ctx, state, err))
 		return
@@ -263,7 +255,7 @@ func (f *frame[M, C]) mine(ctx context.Context, private privateReader, diags *di
 		return j, ErrUnproven
 	}
 	var err error
-	j.client, err = f.open(&f.base, ctx, own)
+	j.client, err = f.open(ctx, &f.base, own)
 	return j, err
 }
 
@@ -304,4 +296,10 @@ func (f *frame[M, C]) settle(ctx context.Context, out outcome, j job[C], m M, ve
 func (f *frame[M, C]) begin(m *M) bool {
 	with, has := any(m).(ready)
 	return has && with.readiness().begin()
+}
+
+// newFrame is a frame for a kind whose life calls what open gives. late gives a client for what
+// was made a moment ago.
+func newFrame[M model, C any](b base, t times, l life[M, C], open func(ctx context.Context, b *base, own made) (C, error), late func(client C) C) frame[M, C] {
+	return frame[M, C]{base: b, life: l, open: open, late: late, time: t}
 }

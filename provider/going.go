@@ -36,7 +36,7 @@ func goingError(live *unstructured.Unstructured, more ...string) error {
 
 // warnGoing adds a warning if somebody is deleting the object. next says what the next apply
 // does.
-func (b *base) warnGoing(diags *diag.Diagnostics, m identified, live *unstructured.Unstructured, next string, more ...string) {
+func warnGoing(b *base, diags *diag.Diagnostics, m identified, live *unstructured.Unstructured, next string, more ...string) {
 	err := goingError(live, more...)
 	if err == nil {
 		return

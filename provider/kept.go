@@ -15,12 +15,8 @@ import (
 // removes every field that the configuration does not have, so these fields would go
 // without a word in any plan. They are kept as they are instead, and the import says so.
 
-// madeKept is the key of the kept fields in made. The value is the part of the spec that
-// they are, in JSON.
-const madeKept = "kept fields"
-
 // keepFields notes what the live spec has more than the declared one, and warns of it.
-func (b *base) keepFields(own made, declared, live *unstructured.Unstructured, id string, diags *diag.Diagnostics) error {
+func keepFields(b *base, own made, declared, live *unstructured.Unstructured, id string, diags *diag.Diagnostics) error {
 	more, inLists := surplus("spec", declared.Object["spec"], live.Object["spec"])
 	if fields, some := more.(map[string]any); some && len(fields) > 0 {
 		text, err := json.Marshal(fields)
@@ -42,12 +38,12 @@ func (b *base) keepFields(own made, declared, live *unstructured.Unstructured, i
 
 // withKept adds the kept fields to the spec that is declared. What the configuration has
 // takes precedence.
-func (m made) withKept(spec map[string]any) error {
-	if m[madeKept] == "" {
+func withKept(own made, spec map[string]any) error {
+	if own[madeKept] == "" {
 		return nil
 	}
 	var kept map[string]any
-	if err := json.Unmarshal([]byte(m[madeKept]), &kept); err != nil {
+	if err := json.Unmarshal([]byte(own[madeKept]), &kept); err != nil {
 		return fmt.Errorf("kept fields read: %w", err)
 	}
 	addMissing(spec, kept)

@@ -26,7 +26,7 @@ func TestKept_WhatAnImportedObjectHasMoreIsKeptAndNamed(t *testing.T) {
 		t.Errorf("leaves (-want +got):\n%s", diff)
 	}
 	again := map[string]any{"role": "r", "kubelet": map[string]any{"maxPods": 6}}
-	if err := (made{madeKept: `{"kubelet":{"newer":true,"maxPods":5},"cpuOptions":{"coreCount":2}}`}).withKept(again); err != nil {
+	if err := withKept(made{madeKept: `{"kubelet":{"newer":true,"maxPods":5},"cpuOptions":{"coreCount":2}}`}, again); err != nil {
 		t.Fatal(err)
 	}
 	whole := map[string]any{"role": "r", "kubelet": map[string]any{"maxPods": 6, "newer": true}, "cpuOptions": map[string]any{"coreCount": float64(2)}}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
@@ -15,13 +14,6 @@ import (
 
 // A destroy looks in AWS, by tags and paths, whether something is left that was launched or
 // made for nodes of the cluster. What the API server no longer knows is found this way.
-
-const (
-	// leftoversWithin is how long a destroy waits until instances are terminated that were
-	// told to, and until the daemon has found what has no NodeClaim.
-	leftoversWithin = 3 * time.Minute
-	leftoversPoll   = 3 * time.Second
-)
 
 // awaitNoLeftovers returns when nothing is left in AWS of the nodes of the daemon's
 // cluster. ErrLeftovers. It warns if AWS cannot be asked.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 )
@@ -20,13 +19,6 @@ type made map[string]string
 
 // madeKey is the key of the private state under which made is kept.
 const madeKey = "made"
-
-// madeRole is the key of a role in made. The identity of a role is its RoleId.
-const madeRole = "role"
-
-// undoTimeout bounds the removal of what a failed create has made. The create's
-// own timeout may have ended by then.
-const undoTimeout = 5 * time.Minute
 
 // privateReader and privateWriter are the private state of a request and of a response.
 type privateReader interface {
@@ -89,20 +81,4 @@ func (m made) nothing() bool {
 		}
 	}
 	return true
-}
-
-// undo ends a create that has failed. remove removes what the create made, so that
-// no state remains. If remove fails too, keep saves what remains, and the next
-// apply or destroy removes it.
-func (b *base) undo(ctx context.Context, diags *diag.Diagnostics, id identified, m made, remove func(context.Context) error, keep func()) {
-	if m.nothing() {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
-	defer cancel()
-	if err := remove(ctx); err != nil {
-		keep()
-		diags.AddError(fmt.Sprintf("Cannot undo the failed creation of karpenter_%s", b.kind), fmt.Sprintf(
-			"karpenter_%s %q: %v.\n\nThe state keeps what remains: the next apply or destroy removes it.", b.kind, importID(id), err))
-	}
 }

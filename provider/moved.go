@@ -92,7 +92,7 @@ func resourceFor(o object) string {
 }
 
 // movers are the moved blocks that the resource accepts.
-func (b *base) movers() []resource.StateMover {
+func movers(b *base) []resource.StateMover {
 	var out []resource.StateMover
 	for _, s := range sources() {
 		out = append(out, resource.StateMover{StateMover: func(ctx context.Context, req resource.MoveStateRequest, resp *resource.MoveStateResponse) {
@@ -100,13 +100,13 @@ func (b *base) movers() []resource.StateMover {
 			if address[len(address)-1] != s.provider || req.SourceTypeName != s.kind {
 				return // the framework asks the next one
 			}
-			b.move(ctx, s, req, resp)
+			move(ctx, b, s, req, resp)
 		}})
 	}
 	return out
 }
 
-func (b *base) move(ctx context.Context, s source, req resource.MoveStateRequest, resp *resource.MoveStateResponse) {
+func move(ctx context.Context, b *base, s source, req resource.MoveStateRequest, resp *resource.MoveStateResponse) {
 	refuse := func(format string, arguments ...any) {
 		resp.Diagnostics.AddError(fmt.Sprintf("Cannot move %s to karpenter_%s", s.kind, b.kind), fmt.Sprintf(format, arguments...))
 	}
@@ -150,7 +150,7 @@ type onlyName string
 func (n onlyName) ids() []string { return []string{string(n)} }
 
 // MoveState accepts kubectl_manifest and kubernetes_manifest of an EC2NodeClass.
-func (r *nodeClass) MoveState(context.Context) []resource.StateMover { return r.movers() }
+func (r *nodeClass) MoveState(context.Context) []resource.StateMover { return movers(&r.base) }
 
 // MoveState accepts kubectl_manifest and kubernetes_manifest of a NodePool.
-func (r *nodePool) MoveState(context.Context) []resource.StateMover { return r.movers() }
+func (r *nodePool) MoveState(context.Context) []resource.StateMover { return movers(&r.base) }

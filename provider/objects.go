@@ -60,7 +60,7 @@ func manifest(ref kube.Ref, want declared, own made) (*unstructured.Unstructured
 			metadata["labels"] = map[string]any{}
 		}
 	}
-	if err := own.withKept(fields); err != nil {
+	if err := withKept(own, fields); err != nil {
 		return nil, fmt.Errorf("%s: %w", ref, err)
 	}
 	obj := &unstructured.Unstructured{Object: map[string]any{"spec": fields}}

@@ -25,10 +25,6 @@ import (
 // adopted, and knows it by the mark.
 const adoptedMark = "karpenterd.sh/adopted"
 
-// adoptedPrefix begins the keys of adopted definitions in made. What follows is the key of
-// the object, and the value its UID. Such a key is none of an object: see kube.ParseKey.
-const adoptedPrefix = "adopted/"
-
 // adoptable refuses to adopt the definition if that could lose something: another kind, or
 // fields that our definition does not have. refusal is ErrExists or ErrOtherObject.
 func adoptable(wanted, live *unstructured.Unstructured, refusal error) error {
@@ -145,22 +141,22 @@ func adoptedDrift(obj, found *unstructured.Unstructured) ([]string, error) {
 // record notes an object that was found and of which nothing is recorded yet, after an
 // import. It becomes ours, except what must stay: the namespace, which may hold more than the
 // daemon, a definition that was adopted, and one of somebody else that is used as it is.
-func (m made) record(found *unstructured.Unstructured) error {
+func record(own made, found *unstructured.Unstructured) error {
 	ref := kube.RefOf(found)
 	key, uid := ref.Key(), string(found.GetUID())
 	switch {
 	case ref.Kind == "Namespace":
 		return nil
 	case ref.Kind != definitionKind:
-		m[key] = uid
+		own[key] = uid
 		return nil
 	case found.GetAnnotations()[adoptedMark] != "":
-		m[adoptedPrefix+key] = uid
+		own[adoptedPrefix+key] = uid
 		return nil
 	}
 	owned, err := kube.Owned(found, kube.FieldManager)
 	if len(owned) > 0 {
-		m[key] = uid
+		own[key] = uid
 	}
 	return err
 }
@@ -185,9 +181,9 @@ func (c *cluster) adoptsDefinitions(ctx context.Context) (bool, error) {
 }
 
 // warnAdopted says which definitions outlive the daemon.
-func (m made) warnAdopted(diags *diag.Diagnostics) {
+func warnAdopted(own made, diags *diag.Diagnostics) {
 	var names []string
-	for _, key := range slices.Sorted(maps.Keys(m)) {
+	for _, key := range slices.Sorted(maps.Keys(own)) {
 		if ref, isObject := kube.ParseKey(strings.TrimPrefix(key, adoptedPrefix)); isObject && strings.HasPrefix(key, adoptedPrefix) {
 			names = append(names, ref.String())
 		}

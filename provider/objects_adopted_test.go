@@ -108,13 +108,13 @@ func TestAdopt_AnAdoptedDefinitionIsNothingThatAnybodyRemoves(t *testing.T) {
 		t.Errorf("an adopted definition counts as made: %v", staleOf(nil, own))
 	}
 	var diags diag.Diagnostics
-	own.warnAdopted(&diags)
+	warnAdopted(own, &diags)
 	if len(diags) != 1 || !strings.Contains(diags[0].Detail(), `CustomResourceDefinition "nodepools.karpenter.sh" existed before`) {
 		t.Errorf("the destroy says %v", diags)
 	}
 	own = made{madeCluster: "1", key: "2"}
 	diags = nil
-	if own.warnAdopted(&diags); own.nothing() || len(diags) > 0 {
+	if warnAdopted(own, &diags); own.nothing() || len(diags) > 0 {
 		t.Errorf("a definition that was made counts as adopted: %v", diags)
 	}
 }

@@ -257,7 +257,7 @@ func (m daemonModel) liveObjects(ctx context.Context, c *cluster, own made, reco
 			continue
 		}
 		if err == nil && !recorded {
-			err = own.record(found)
+			err = record(own, found)
 		}
 		if err != nil {
 			return seen, err

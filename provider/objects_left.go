@@ -48,7 +48,7 @@ func (c *cluster) awaitNothingLeft(ctx context.Context, own made) error {
 func (r *daemon) warnReplaced(ctx context.Context, own made, plan daemonModel, diags *diag.Diagnostics) {
 	ctx, cancel := context.WithTimeout(ctx, planCheckTimeout)
 	defer cancel()
-	c, err := r.clusterOf(ctx, own)
+	c, err := clusterOf(ctx, &r.base, own)
 	if err == nil {
 		err = c.nothingLeft(ctx, own)
 	}

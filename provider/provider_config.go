@@ -2,7 +2,6 @@ package provider
 
 import (
 	"cmp"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/credentials"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/definition"
 )
@@ -57,26 +55,6 @@ type transportModel struct {
 	FIPS       types.Bool   `tfsdk:"use_fips_endpoint"`
 	DualStack  types.Bool   `tfsdk:"use_dualstack_endpoint"`
 }
-
-// settings are the configuration without null and unknown values. An empty string
-// stands for an attribute that is not set.
-type settings struct {
-	login       credentials.Settings
-	skipRegion  bool
-	endpoints   map[string]string
-	accounts    accountRule
-	defaultTags types.Map
-	ignoreTags  tagFilter
-
-	eks              *eksAccess
-	kubernetes       *kube.Access
-	acceptNewCluster bool
-
-	unknownAWS     string // first unknown attribute that the AWS clients need
-	unknownCluster string // first unknown attribute that the clients of the cluster need
-}
-
-type eksAccess struct{ clusterName string }
 
 // ignored are the keys of tags that ignore_tags says to leave alone.
 func (m providerModel) ignored() tagFilter {
@@ -177,30 +155,6 @@ func unknownIn(raw tftypes.Value) (ofAWS, ofCluster string) {
 	return ofAWS, ofCluster
 }
 
-// set tells whether a value is neither null nor unknown.
-func set(v attr.Value) bool { return v != nil && !v.IsNull() && !v.IsUnknown() }
-
-// text is the string of a value; "" if the value is null, unknown or no string.
-func text(v attr.Value) string {
-	s, _ := v.(types.String)
-	return s.ValueString()
-}
-
-// textsOf is the strings of a list or set, without those that are null or unknown.
-func textsOf(v attr.Value) []string {
-	with, ok := v.(interface{ Elements() []attr.Value })
-	if !ok {
-		return nil
-	}
-	var out []string
-	for _, element := range with.Elements() {
-		if set(element) {
-			out = append(out, text(element))
-		}
-	}
-	return out
-}
-
 // duration is the duration that a string says; 0 if it says none.
 func duration(v attr.Value) time.Duration {
 	d, err := time.ParseDuration(text(v))
@@ -208,19 +162,4 @@ func duration(v attr.Value) time.Duration {
 		return 0
 	}
 	return d
-}
-
-// tagFilter matches tags that the provider leaves alone.
-type tagFilter struct{ keys, prefixes []string }
-
-// has tells whether the tag with the key is left alone.
-func (f tagFilter) has(key string) bool {
-	return slices.Contains(f.keys, key) || slices.ContainsFunc(f.prefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
-}
-
-// without gives the tags that are not left alone.
-func (f tagFilter) without(tags map[string]string) map[string]string {
-	out := maps.Clone(tags)
-	maps.DeleteFunc(out, func(key, _ string) bool { return f.has(key) })
-	return out
 }

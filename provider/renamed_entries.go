@@ -111,7 +111,7 @@ func renamedError(declared, live *unstructured.Unstructured, err error) error {
 }
 
 // warnRenamed warns of entries that the next apply makes again beside those that somebody has made of them.
-func (b *base) warnRenamed(diags *diag.Diagnostics, m identified, in renamedIn) {
+func warnRenamed(b *base, diags *diag.Diagnostics, m identified, in renamedIn) {
 	diags.AddWarning("Entries have other keys", fmt.Sprintf(
 		"karpenter_%s %q: somebody has given entries of lists in %s other keys: %s.\n\nThe next apply makes the entries again, and leaves those with the other keys: Kubernetes takes them for additions of somebody else. Take them out yourself: kubectl edit %s.",
 		b.kind, importID(m), in.ref, strings.Join(in.entries, ", "), kubectlName(in.ref)))

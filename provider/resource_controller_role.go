@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -51,12 +50,6 @@ type podModel struct {
 	AssociationARN types.String `tfsdk:"association_arn"`
 }
 
-// The values of identity.
-const (
-	identityIRSA = "irsa"
-	identityPod  = "pod_identity"
-)
-
 // byPodIdentity says that EKS Pod Identity gives the role to the pods.
 func (m podModel) byPodIdentity() bool { return m.Identity.ValueString() == identityPod }
 
@@ -66,7 +59,7 @@ func (m controllerRoleModel) ids() []string {
 
 func newControllerRole() resource.Resource {
 	r := &controllerRole{}
-	r.frame = onAWS(base{kind: "controller_role", keys: []string{"cluster_name", "name"}}, times{roleTimeout, roleTimeout, inUseTimeout}, r)
+	r.frame = onAWS(base{kind: "controller_role", keys: []string{"cluster_name", "name"}}, times{create: roleTimeout, update: roleTimeout, delete: inUseTimeout}, r)
 	return r
 }
 
@@ -161,7 +154,7 @@ func (r *controllerRole) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		plan.ARN = keepOrCreate(prior.ARN)
 		set("arn", plan.ARN)
 		set("unique_id", keepOrCreate(prior.UniqueID))
-		r.session.trusts.note(plan)
+		r.notePlan(plan)
 		r.warnTrust(plan, prior, &resp.Diagnostics)
 	}
 	planned := plan.podPlan(prior)
@@ -211,7 +204,7 @@ func (r *controllerRole) warnOfChange(ctx context.Context, req resource.ModifyPl
 
 // wanted are the policies that the model asks for.
 func (m controllerRoleModel) wanted(region string) []awsspec.Policy {
-	partition, account := partitionAndAccount(m.NodeRoleARN.ValueString())
+	partition, account := awsspec.PartitionAndAccount(m.NodeRoleARN.ValueString())
 	return awsspec.ControllerPolicies(awsspec.ControllerPolicyInput{
 		Partition: partition, Region: region, Account: account, Cluster: m.ClusterName.ValueString(), Role: m.Name.ValueString(),
 		NodeRoleARNs: m.nodeRoles(), QueueARN: m.QueueARN.ValueString(), QueueKeyARN: m.QueueKeyARN.ValueString(),
@@ -251,13 +244,4 @@ func (m controllerRoleModel) nodeRoles() []string {
 	}
 	slices.Sort(more)
 	return append([]string{first}, more...)
-}
-
-// partitionAndAccount are the second and the fifth part of an ARN.
-func partitionAndAccount(arn string) (partition, account string) {
-	parts := strings.SplitN(arn, ":", 6)
-	if len(parts) < 6 {
-		return "", ""
-	}
-	return parts[1], parts[4]
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 )
 
 // policyDetached is the value, in the attribute policies, of a policy that exists
@@ -21,7 +22,7 @@ const policyDetached = "not attached"
 // those of the node role: node role, controller role and policies are in one
 // account.
 func (m controllerRoleModel) policyARN(name string) string {
-	partition, account := partitionAndAccount(m.NodeRoleARN.ValueString())
+	partition, account := awsspec.PartitionAndAccount(m.NodeRoleARN.ValueString())
 	return fmt.Sprintf("arn:%s:iam::%s:policy%s%s", partition, account, m.Path.ValueString(), name)
 }
 
@@ -101,7 +102,7 @@ func (r *controllerRole) read(ctx context.Context, j job[*aws.Clients], state *c
 		err = state.refresh(ctx, j.client, found, j.own, j.recorded)
 	}
 	if found.ID != "" {
-		state.tagsModel = r.readRoleTags(state.tagsModel, found)
+		state.tagsModel = readRoleTags(&r.base, state.tagsModel, found)
 	}
 	return len(j.own) > 0, err
 }
@@ -154,7 +155,7 @@ func (m *controllerRoleModel) remove(ctx context.Context, client *aws.Clients, o
 
 // deletePolicies deletes the policies in own that are not wanted.
 func deletePolicies(ctx context.Context, client *aws.Clients, own made, wanted map[string]bool) error {
-	for _, arn := range own.policies() {
+	for _, arn := range madePolicies(own) {
 		if wanted[arn] {
 			continue
 		}
@@ -164,11 +165,6 @@ func deletePolicies(ctx context.Context, client *aws.Clients, own made, wanted m
 		delete(own, arn)
 	}
 	return nil
-}
-
-// policies are the ARNs of the policies that were made, sorted.
-func (m made) policies() []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(m)), func(key string) bool { return !strings.HasPrefix(key, "arn:") })
 }
 
 // everyDocument has the wanted documents and the documents that only the state
@@ -231,7 +227,7 @@ func (m *controllerRoleModel) refresh(ctx context.Context, client *aws.Clients, 
 		all[arn] = policy.ID
 	}
 	// A policy that a failed update has made is in own, but not in the state.
-	for _, arn := range own.policies() {
+	for _, arn := range madePolicies(own) {
 		if _, seen := all[arn]; seen {
 			continue
 		}
@@ -298,4 +294,10 @@ func (m *controllerRoleModel) updateRole(ctx context.Context, client *aws.Client
 		err = m.createRole(ctx, client, m.ClusterName.ValueString(), m.role(client.Region(), after), own)
 	}
 	return err
+}
+
+// finishPolicy gives the result of CreatePolicy, or the policy that was left.
+func finishPolicy(ctx context.Context, client *aws.Clients, want, policy aws.Policy, failure error, own made) (aws.Policy, error) {
+	return aws.Finish(policy, failure, func() (aws.Policy, error) { return client.FinishPolicy(ctx, want) },
+		func(p aws.Policy) { own.takeUp(p.ARN, p.ID, fmt.Sprintf("policy %q", p.Name)) })
 }

@@ -55,7 +55,7 @@ func statements(document string) ([]statement, error) {
 // whether or not they exist and are attached: an apply that was cut off leaves some of them.
 // additional is the ARN of that with the user's statements.
 func (m *controllerRoleModel) namesakes(region string, found aws.Role) (arns []string, additional string) {
-	partition, account := partitionAndAccount(found.ARN)
+	partition, account := awsspec.PartitionAndAccount(found.ARN)
 	for _, policy := range awsspec.ControllerPolicies(awsspec.ControllerPolicyInput{
 		Partition: partition, Region: region, Account: account, Cluster: m.ClusterName.ValueString(), Role: found.Name,
 		QueueARN: "arn", Further: []string{"{}"}, // of any queue, and any statement: with them, there is a policy for each
@@ -74,7 +74,7 @@ func (m *controllerRoleModel) namesakes(region string, found aws.Role) (arns []s
 // that have the names.
 func (m *controllerRoleModel) reconstruct(ctx context.Context, client *aws.Clients, found aws.Role) error {
 	named, additional := m.namesakes(client.Region(), found)
-	partition, _ := partitionAndAccount(found.ARN)
+	partition, _ := awsspec.PartitionAndAccount(found.ARN)
 	for _, arn := range slices.Concat(found.ManagedPolicies, without(named, found.ManagedPolicies)) {
 		policy, err := client.GetPolicy(ctx, arn)
 		if errors.Is(err, aws.ErrNotFound) && slices.Contains(named, arn) {

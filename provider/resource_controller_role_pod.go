@@ -41,7 +41,7 @@ func (m controllerRoleModel) trustKnown(region string) bool {
 // trust is the trust policy. With Pod Identity it is for the cluster's service account, by
 // the tags that EKS gives to the session.
 func (m controllerRoleModel) trust(region string) string {
-	partition, account := partitionAndAccount(m.NodeRoleARN.ValueString())
+	partition, account := awsspec.PartitionAndAccount(m.NodeRoleARN.ValueString())
 	if m.byPodIdentity() {
 		return awsspec.PodIdentityTrust(awsspec.ClusterARN(partition, region, account, m.ClusterName.ValueString()), m.Namespace.ValueString(), m.ServiceAccount.ValueString())
 	}
@@ -62,7 +62,7 @@ func (m controllerRoleModel) checkAccounts(region string, diags *diag.Diagnostic
 	if !known(m.NodeRoleARN) {
 		return
 	}
-	partition, account := partitionAndAccount(m.NodeRoleARN.ValueString())
+	partition, account := awsspec.PartitionAndAccount(m.NodeRoleARN.ValueString())
 	refuse := func(at path.Path, format string, args ...any) {
 		diags.AddAttributeError(at, "Invalid value", fmt.Sprintf("%s: %s.", at, fmt.Sprintf(format, args...)))
 	}
@@ -71,7 +71,7 @@ func (m controllerRoleModel) checkAccounts(region string, diags *diag.Diagnostic
 		return
 	}
 	check := func(at path.Path, arn, remedy string) {
-		if p, a := partitionAndAccount(arn); p != "" && (p != partition || a != account && a != "aws") {
+		if p, a := awsspec.PartitionAndAccount(arn); p != "" && (p != partition || a != account && a != "aws") {
 			refuse(at, "%q is in account %s of partition %s, and node_role_arn in account %s of %s: %s", arn, a, p, account, partition, remedy)
 		}
 	}
@@ -101,9 +101,9 @@ func madeAssociation(namespace, serviceAccount string) string {
 
 const associationKey = "association "
 
-// associations are the keys of the associations that were made, sorted.
-func (m made) associations() []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(m)), func(key string) bool { return !strings.HasPrefix(key, associationKey) })
+// associationsIn are the keys of the associations that were made, sorted.
+func associationsIn(own made) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(own)), func(key string) bool { return !strings.HasPrefix(key, associationKey) })
 }
 
 func (m controllerRoleModel) associationName() string {
@@ -158,7 +158,7 @@ func (m *controllerRoleModel) associate(ctx context.Context, client *aws.Clients
 
 // dissociate removes the associations that were made, besides the one to keep.
 func (m *controllerRoleModel) dissociate(ctx context.Context, client *aws.Clients, own made, keep string) error {
-	for _, key := range own.associations() {
+	for _, key := range associationsIn(own) {
 		if key == keep {
 			continue
 		}
@@ -185,7 +185,7 @@ func (m *controllerRoleModel) refreshAssociation(ctx context.Context, client *aw
 		}
 	}
 	m.associated(aws.PodAssociation{})
-	for _, key := range own.associations() {
+	for _, key := range associationsIn(own) {
 		a, err := client.GetPodAssociation(ctx, cluster, own[key])
 		switch {
 		case errors.Is(err, aws.ErrNotFound):
@@ -203,7 +203,7 @@ func (m *controllerRoleModel) refreshAssociation(ctx context.Context, client *aw
 // takeBack removes what a failed creation made, also an association whose creation was not
 // answered: it gives the pods the role that was made here.
 func (r *controllerRole) takeBack(ctx context.Context, j job[*aws.Clients], plan controllerRoleModel) error {
-	if plan.byPodIdentity() && j.own[madeRole] != "" && len(j.own.associations()) == 0 {
+	if plan.byPodIdentity() && j.own[madeRole] != "" && len(associationsIn(j.own)) == 0 {
 		a, err := j.client.FindPodAssociation(ctx, plan.ClusterName.ValueString(), plan.Namespace.ValueString(), plan.ServiceAccount.ValueString())
 		if err == nil && a.RoleARN == plan.ARN.ValueString() {
 			j.own[plan.associationName()] = a.ID

@@ -80,7 +80,7 @@ func (m daemonModel) ids() []string { return []string{m.Namespace.ValueString()}
 
 func newDaemon() resource.Resource {
 	r := &daemon{}
-	r.frame = inCluster(base{kind: "daemon", keys: []string{"namespace"}}, times{daemonTimeout, daemonTimeout, inUseTimeout}, r)
+	r.frame = inCluster(base{kind: "daemon", keys: []string{"namespace"}}, times{create: daemonTimeout, update: daemonTimeout, delete: inUseTimeout}, r)
 	return r
 }
 
@@ -110,7 +110,7 @@ func (r *daemon) attributes(ctx context.Context) map[string]schema.Attribute {
 		},
 		"service_account": schema.StringAttribute{
 			Optional: true, Computed: true, Default: stringdefault.StaticString(install.DefaultServiceAccount),
-			MarkdownDescription: "Service account of the daemon. It must be the one that `karpenter_controller_role` trusts. Default `" + install.DefaultServiceAccount + "`.",
+			MarkdownDescription: "Service account of the daemon. It must be the one that `karpenter_controller_role` roles. Default `" + install.DefaultServiceAccount + "`.",
 			Validators:          []validator.String{validate.Namespace()},
 		},
 		"cluster_name": schema.StringAttribute{
@@ -306,7 +306,7 @@ func (r *daemon) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
 	}
 	plan.ImageReference = types.StringUnknown()
 	if whollyKnown(ctx, plan.Image) {
-		reference, err := r.session.imageReference(ctx, plan.Image)
+		reference, err := imageReference(ctx, r.session, plan.Image)
 		if err != nil {
 			resp.Diagnostics.AddAttributeError(path.Root("image"), "Invalid karpenter_daemon", err.Error()+".")
 			return

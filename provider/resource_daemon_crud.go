@@ -25,11 +25,11 @@ func (r *daemon) create(ctx context.Context, j job[*cluster], plan *daemonModel)
 	if err != nil {
 		return err
 	}
-	if err := j.client.noOtherController(ctx, j.own.runsIn(*plan), j.diags); err != nil {
+	if err := j.client.noOtherController(ctx, namespacesOf(j.own, *plan), j.diags); err != nil {
 		return err
 	}
 	if err := j.client.install(ctx, objects, j.own, plan.AdoptDefinitions.ValueBool()); err != nil {
-		j.own.warnAdopted(j.diags) // what is taken back leaves them
+		warnAdopted(j.own, j.diags) // what is taken back leaves them
 		return err
 	}
 	plan.Objects = digests(objects)
@@ -68,10 +68,10 @@ func (r *daemon) read(ctx context.Context, j job[*cluster], state *daemonModel) 
 		state.fails()
 	}
 	for _, in := range seen.renamed {
-		r.warnRenamed(j.diags, state, in)
+		warnRenamed(&r.base, j.diags, state, in)
 	}
 	for _, object := range seen.going {
-		r.warnGoing(j.diags, state, object, "The next apply waits until it is gone, and creates it anew.")
+		warnGoing(&r.base, j.diags, state, object, "The next apply waits until it is gone, and creates it anew.")
 	}
 	return true, nil
 }
@@ -90,7 +90,7 @@ func (r *daemon) update(ctx context.Context, j job[*cluster], plan *daemonModel,
 	if err := j.client.nothingStaleNeeded(ctx, objects, j.own); err != nil {
 		return err
 	}
-	if err := j.client.noOtherController(ctx, j.own.runsIn(*plan), j.diags); err != nil {
+	if err := j.client.noOtherController(ctx, namespacesOf(j.own, *plan), j.diags); err != nil {
 		return err
 	}
 	// What would refuse the installation is found before the running daemon ends.
@@ -138,15 +138,15 @@ func (r *daemon) remove(ctx context.Context, j job[*cluster], state daemonModel)
 		j.diags.AddWarning("Objects of others were not deleted", fmt.Sprintf(
 			"karpenter_daemon %q: the daemon used %s, which this configuration did not create. What of these still exists was not deleted. Delete it yourself if nobody needs it.", importID(state), strings.Join(used, ", ")))
 	}
-	j.own.warnAdopted(j.diags)
+	warnAdopted(j.own, j.diags)
 	return nil
 }
 
-// runsIn are the namespaces in which this configuration has, or gets, the daemon. After a
+// namespacesOf are the namespaces in which this configuration has, or gets, the daemon. After a
 // move that was broken off there are two.
-func (m made) runsIn(plan daemonModel) []string {
+func namespacesOf(own made, plan daemonModel) []string {
 	namespaces := []string{plan.Namespace.ValueString()}
-	for _, key := range slices.Sorted(maps.Keys(m)) {
+	for _, key := range slices.Sorted(maps.Keys(own)) {
 		if ref, isObject := kube.ParseKey(key); isObject && ref.Kind == deploymentKind {
 			namespaces = append(namespaces, ref.Namespace)
 		}
@@ -177,7 +177,7 @@ func (r *daemon) prepare(ctx context.Context, j job[*cluster], plan *daemonModel
 		plan.DualStack = dualStack
 	}
 	plan.ID = plan.deploymentID()
-	reference, err := r.session.imageReference(ctx, plan.Image)
+	reference, err := imageReference(ctx, r.session, plan.Image)
 	if err != nil {
 		return nil, err
 	}

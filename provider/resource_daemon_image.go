@@ -41,7 +41,7 @@ func imageAttribute() schema.Attribute {
 var errNoImage = errors.New("no image to deploy")
 
 // imageReference is the image to deploy. Unknown parts must not be in the attribute.
-func (s *session) imageReference(ctx context.Context, attribute types.Object) (string, error) {
+func imageReference(ctx context.Context, s *session, attribute types.Object) (string, error) {
 	if digest := s.image.Digest; digest != "" {
 		if err := install.CheckDigest(digest); err != nil {
 			return "", fmt.Errorf("this build of the provider is broken: its image has %w", err)

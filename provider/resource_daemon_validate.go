@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -109,18 +108,4 @@ func (m daemonModel) checkPorts() error {
 		return fmt.Errorf("metrics_port is %d, too: give each its own port", health)
 	}
 	return nil
-}
-
-// whollyKnown tells whether the values have no unknown part; null counts as known.
-func whollyKnown(ctx context.Context, values ...attr.Value) bool {
-	for _, v := range values {
-		if v == nil {
-			continue
-		}
-		whole, err := v.ToTerraformValue(ctx)
-		if err != nil || !whole.IsFullyKnown() {
-			return false
-		}
-	}
-	return true
 }

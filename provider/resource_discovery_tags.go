@@ -23,12 +23,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/validate"
 )
 
-const (
-	discoveryTagsTimeout = 5 * time.Minute
-	// planCheckTimeout bounds the one AWS call of a plan. A plan must also work if AWS
-	// cannot be reached.
-	planCheckTimeout = 3 * time.Second
-)
+const discoveryTagsTimeout = 5 * time.Minute
 
 type discoveryTags struct {
 	frame[discoveryTagsModel, *aws.Clients]
@@ -61,7 +56,7 @@ func (m discoveryTagsModel) resourceIDs(ctx context.Context, diags *diag.Diagnos
 
 func newDiscoveryTags() resource.Resource {
 	r := &discoveryTags{}
-	r.frame = onAWS(base{kind: "discovery_tags", keys: []string{"cluster_name"}}, times{discoveryTagsTimeout, discoveryTagsTimeout, discoveryTagsTimeout}, r)
+	r.frame = onAWS(base{kind: "discovery_tags", keys: []string{"cluster_name"}}, times{create: discoveryTagsTimeout, update: discoveryTagsTimeout, delete: discoveryTagsTimeout}, r)
 	return r
 }
 
@@ -162,14 +157,4 @@ func (r *discoveryTags) lookForOtherClusters(ctx context.Context, plan discovery
 			"karpenter_discovery_tags %q: %d of the security groups have the tag %s. The AWS Load Balancer Controller refuses a node that has more than one such group. Keep only one of these groups in security_group_ids.",
 			value, tagged, clusterTag))
 	}
-}
-
-// anyUnknown tells whether an element of the set is unknown.
-func anyUnknown(s types.Set) bool {
-	for _, element := range s.Elements() {
-		if element.IsUnknown() {
-			return true
-		}
-	}
-	return false
 }

@@ -19,7 +19,7 @@ import (
 func (r *discoveryTags) create(ctx context.Context, j job[*aws.Clients], plan *discoveryTagsModel) error {
 	key, value := plan.tag()
 	plan.SelectorTags = mapValue(map[string]string{key: value})
-	return j.own.putTag(ctx, j.client, key, value, plan.resourceIDs(ctx, j.diags))
+	return putTag(ctx, j.client, j.own, key, value, plan.resourceIDs(ctx, j.diags))
 }
 
 // read keeps the ids that still have the tag. On import it finds the ids by the tag.
@@ -35,7 +35,7 @@ func (r *discoveryTags) read(ctx context.Context, j job[*aws.Clients], state *di
 	}
 	// A tag that is gone is no longer ours: if it comes back, somebody else has
 	// added it.
-	if err := j.own.refreshTags(ctx, j.client); err != nil {
+	if err := refreshTags(ctx, j.client, j.own); err != nil {
 		return true, err
 	}
 	key, value := state.tag()
@@ -50,10 +50,10 @@ func (r *discoveryTags) update(ctx context.Context, j job[*aws.Clients], plan *d
 	wanted, before := plan.resourceIDs(ctx, j.diags), prior.resourceIDs(ctx, j.diags)
 	key, value := plan.tag()
 	plan.SelectorTags = mapValue(map[string]string{key: value})
-	if err := j.own.putTag(ctx, j.client, key, value, wanted); err != nil {
+	if err := putTag(ctx, j.client, j.own, key, value, wanted); err != nil {
 		return err
 	}
-	return j.own.takeOff(ctx, j.client, key, value, without(slices.Concat(before, without(slices.Sorted(maps.Keys(j.own)), before)), wanted))
+	return takeOff(ctx, j.client, j.own, key, value, without(slices.Concat(before, without(slices.Sorted(maps.Keys(j.own)), before)), wanted))
 }
 
 // remove removes the tags that this resource added and that still have their value. A
@@ -61,7 +61,7 @@ func (r *discoveryTags) update(ctx context.Context, j job[*aws.Clients], plan *d
 func (r *discoveryTags) remove(ctx context.Context, j job[*aws.Clients], state discoveryTagsModel) error {
 	key, value := state.tag()
 	used := without(state.resourceIDs(ctx, j.diags), slices.Collect(maps.Keys(j.own)))
-	if err := j.own.takeOff(ctx, j.client, key, value, slices.Sorted(maps.Keys(j.own))); err != nil || len(used) == 0 {
+	if err := takeOff(ctx, j.client, j.own, key, value, slices.Sorted(maps.Keys(j.own))); err != nil || len(used) == 0 {
 		return err
 	}
 	slices.Sort(used)
@@ -72,24 +72,24 @@ func (r *discoveryTags) remove(ctx context.Context, j job[*aws.Clients], state d
 
 // putTag adds the tag where it is missing, and notes the tags that it adds. A tag
 // that exists already is somebody else's.
-func (m made) putTag(ctx context.Context, client *aws.Clients, key, value string, ids []string) error {
+func putTag(ctx context.Context, client *aws.Clients, own made, key, value string, ids []string) error {
 	created, err := client.CreateNetworkTag(ctx, key, value, ids...)
 	if errors.Is(err, aws.ErrConflict) {
 		err = fmt.Errorf("%w: %w", ErrOtherCluster, err)
 	}
 	for _, id := range created {
-		m[id] = key + "=" + value
+		own[id] = key + "=" + value
 	}
 	return err
 }
 
-// refreshTags deletes from m the tags that are gone or have another value.
-func (m made) refreshTags(ctx context.Context, client *aws.Clients) error {
-	current, err := client.NetworkTags(ctx, slices.Sorted(maps.Keys(m))...)
+// refreshTags deletes from own the tags that are gone or have another value.
+func refreshTags(ctx context.Context, client *aws.Clients, own made) error {
+	current, err := client.NetworkTags(ctx, slices.Sorted(maps.Keys(own))...)
 	if err != nil {
 		return err
 	}
-	maps.DeleteFunc(m, func(id, tag string) bool {
+	maps.DeleteFunc(own, func(id, tag string) bool {
 		key, value, _ := strings.Cut(tag, "=")
 		return current[id][key] != value
 	})
@@ -97,13 +97,13 @@ func (m made) refreshTags(ctx context.Context, client *aws.Clients) error {
 }
 
 // takeOff removes the tags that this resource added and that still have their value.
-func (m made) takeOff(ctx context.Context, client *aws.Clients, key, value string, ids []string) error {
-	ids = slices.DeleteFunc(ids, func(id string) bool { return !m.is(id, key+"="+value) })
+func takeOff(ctx context.Context, client *aws.Clients, own made, key, value string, ids []string) error {
+	ids = slices.DeleteFunc(ids, func(id string) bool { return !own.is(id, key+"="+value) })
 	if err := client.DeleteNetworkTag(ctx, key, value, ids...); err != nil {
 		return err
 	}
 	for _, id := range ids {
-		delete(m, id)
+		delete(own, id)
 	}
 	return nil
 }
@@ -152,12 +152,4 @@ func (m *discoveryTagsModel) discover(ctx context.Context, client *aws.Clients) 
 		}
 	}
 	return nil
-}
-
-// setOrNull is null for no values.
-func setOrNull(values []string) types.Set {
-	if len(values) == 0 {
-		return types.SetNull(types.StringType)
-	}
-	return setValue(values)
 }

@@ -37,7 +37,7 @@ type instanceProfileModel struct {
 
 func newInstanceProfile() resource.Resource {
 	r := &instanceProfile{}
-	r.frame = onAWS(base{kind: "instance_profile", keys: []string{"name"}}, times{instanceProfileTimeout, instanceProfileTimeout, inUseTimeout}, r)
+	r.frame = onAWS(base{kind: "instance_profile", keys: []string{"name"}}, times{create: instanceProfileTimeout, update: instanceProfileTimeout, delete: inUseTimeout}, r)
 	return r
 }
 
@@ -172,4 +172,21 @@ func (r *instanceProfile) remove(ctx context.Context, j job[*aws.Clients], state
 // takeBack removes the profile at once.
 func (r *instanceProfile) takeBack(ctx context.Context, j job[*aws.Clients], state instanceProfileModel) error {
 	return j.client.DeleteInstanceProfile(ctx, state.Name.ValueString(), j.own[madeProfile])
+}
+
+// users finds the instances that have the profile.
+func (m instanceProfileModel) users(ctx context.Context, client *aws.Clients, own made) (*need, error) {
+	found, err := client.GetInstanceProfile(ctx, m.Name.ValueString())
+	if errors.Is(err, aws.ErrNotFound) || err == nil && !own.is(madeProfile, found.ID) {
+		return nil, nil // it is gone
+	}
+	if err != nil {
+		return nil, err
+	}
+	instances, err := client.InstancesWithProfile(ctx, found.ARN)
+	if err != nil || len(instances) == 0 {
+		return nil, err
+	}
+	why := aws.InstancesText(instances)
+	return &need{why: "instances have the instance profile (" + why + ")", refuse: fmt.Errorf("%w (nothing was changed): %s", ErrProfileInUse, why)}, nil
 }

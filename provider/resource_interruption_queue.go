@@ -41,7 +41,7 @@ func (m interruptionQueueModel) ids() []string {
 
 func newInterruptionQueue() resource.Resource {
 	r := &interruptionQueue{}
-	r.frame = onAWS(base{kind: "interruption_queue", keys: []string{"cluster_name", "name"}}, times{queueTimeout, queueTimeout, inUseTimeout}, r)
+	r.frame = onAWS(base{kind: "interruption_queue", keys: []string{"cluster_name", "name"}}, times{create: queueTimeout, update: queueTimeout, delete: inUseTimeout}, r)
 	return r
 }
 

@@ -259,3 +259,19 @@ func (m *interruptionQueueModel) update(ctx context.Context, client *aws.Clients
 	}
 	return m.mendRules(ctx, client, prior.eventRules(own), own)
 }
+
+// users finds the instances whose interruptions the daemon hears of by the queue. A queue
+// that is replaced loses the events between the two, and the rules have to change over: the
+// old queue goes first, whatever runs.
+func (m interruptionQueueModel) users(ctx context.Context, client *aws.Clients, own made) (*need, error) {
+	if own[madeQueue] == "" || own[madeReplaced] != "" {
+		return nil, nil
+	}
+	cluster := m.ClusterName.ValueString()
+	instances, err := client.PoolInstances(ctx, cluster)
+	if err != nil || len(instances) == 0 {
+		return nil, err
+	}
+	why := fmt.Sprintf("the node pools of cluster %q have %s", cluster, aws.InstancesText(instances))
+	return &need{why: why, refuse: fmt.Errorf("%w (nothing was changed): %s", ErrQueueInUse, why)}, nil
+}

@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -45,22 +44,6 @@ func queueStatementsAttribute() schema.Attribute {
 	}
 }
 
-// wholeList tells whether the list and its elements are known.
-func wholeList(l types.List) bool {
-	return !l.IsUnknown() && known(l.Elements()...)
-}
-
-// statementsOf are the statements of the texts in the list.
-func statementsOf(l types.List, ofResource bool) []string {
-	var all []string
-	for _, element := range l.Elements() {
-		if list, err := awsspec.PolicyStatements(text(element), ofResource); err == nil { // the plan has refused others
-			all = append(all, list...)
-		}
-	}
-	return all
-}
-
 // wantedPolicy is the policy of the queue with the ARN.
 func (m interruptionQueueModel) wantedPolicy(arn, partition string) string {
 	return awsspec.QueuePolicy(arn, partition, statementsOf(m.Further, true)...)
@@ -102,28 +85,4 @@ func keepStatements(prior types.List, want, live []string, queueARN string) type
 		shown[i] = awsspec.StatementAbout(queueARN, s)
 	}
 	return listValue(shown)
-}
-
-// liveStatements are the statements of a policy as AWS has it, whatever is in them.
-func liveStatements(policy string) []string {
-	var document struct{ Statement json.RawMessage }
-	if json.Unmarshal([]byte(policy), &document) != nil || document.Statement == nil {
-		return nil
-	}
-	var many []json.RawMessage
-	if json.Unmarshal(document.Statement, &many) != nil {
-		many = []json.RawMessage{document.Statement}
-	}
-	var out []string
-	for _, s := range many {
-		out = append(out, string(s))
-	}
-	return out
-}
-
-// hasStatement tells whether one of the statements means the same to AWS as s.
-func hasStatement(list []string, s string) bool {
-	return slices.ContainsFunc(list, func(other string) bool {
-		return aws.SamePolicy(awsspec.SingleStatement(other), awsspec.SingleStatement(s))
-	})
 }

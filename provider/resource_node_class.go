@@ -43,7 +43,7 @@ func (m nodeClassModel) ids() []string { return []string{m.Name.ValueString()} }
 
 func newNodeClass(d *definitions) resource.Resource {
 	r := &nodeClass{definitions: d}
-	r.frame = inCluster(base{kind: "node_class", keys: []string{"name"}}, times{nodeClassTimeout, nodeClassTimeout, inUseTimeout}, r)
+	r.frame = inCluster(base{kind: "node_class", keys: []string{"name"}}, times{create: nodeClassTimeout, update: nodeClassTimeout, delete: inUseTimeout}, r)
 	return r
 }
 

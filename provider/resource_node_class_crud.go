@@ -49,10 +49,6 @@ func (r *nodeClass) takeBack(ctx context.Context, j job[*cluster], plan nodeClas
 	return j.client.deleteObject(ctx, nodeClassRef(plan.Name.ValueString()), j.own)
 }
 
-// releasedWithin is how long a deletion waits for objects that nobody has deleted yet, such as
-// that of a node class for node pools that refer to it: a destroy deletes them side by side.
-const releasedWithin = 15 * time.Second
-
 // awaitUnreferenced returns when no NodePool refers to the class, but those that are being
 // deleted. The deletion of a class cannot be undone: the class is no longer ready, and its
 // pools launch nothing. ErrReferenced.
@@ -96,7 +92,7 @@ func (c *cluster) poolsOf(ctx context.Context, class string) (names []string, er
 func (r *nodeClass) warnReplaced(ctx context.Context, own made, plan nodeClassModel, diags *diag.Diagnostics) {
 	ctx, cancel := context.WithTimeout(ctx, planCheckTimeout)
 	defer cancel()
-	c, err := r.clusterOf(ctx, own)
+	c, err := clusterOf(ctx, &r.base, own)
 	if err != nil {
 		return // a plan must also work if the cluster cannot be asked: the deletion asks again
 	}
@@ -137,7 +133,7 @@ func (r *nodeClass) read(ctx context.Context, j job[*cluster], state *nodeClassM
 	state.NodeClass = convert.NodeClassOf(ctx, spec, state.NodeClass, j.diags)
 	state.tagsModel = r.specTags(state.tagsModel, spec.Tags)
 	state.refresh(isReady(live))
-	r.warnGoing(j.diags, state, live, "While it goes, its node pools launch no nodes, and updates are refused. When it is gone, the next plan creates it anew.")
+	warnGoing(&r.base, j.diags, state, live, "While it goes, its node pools launch no nodes, and updates are refused. When it is gone, the next plan creates it anew.")
 	if j.recorded {
 		return true, nil
 	}
@@ -146,7 +142,7 @@ func (r *nodeClass) read(ctx context.Context, j job[*cluster], state *nodeClassM
 	if err != nil {
 		return true, err
 	}
-	return true, r.keepFields(j.own, known, live, importID(state), j.diags)
+	return true, keepFields(&r.base, j.own, known, live, importID(state), j.diags)
 }
 
 // put creates or updates the class with declare, and notes in own what is made.

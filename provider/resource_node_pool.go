@@ -24,11 +24,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/validate"
 )
 
-const (
-	nodePoolTimeout = 5 * time.Minute
-	// drainTimeout leaves room for nodes that drain within their pods' budgets.
-	drainTimeout = 30 * time.Minute
-)
+const nodePoolTimeout = 5 * time.Minute
 
 type nodePool struct {
 	frame[nodePoolModel, *cluster]
@@ -50,7 +46,7 @@ func (m nodePoolModel) ids() []string { return []string{m.Name.ValueString()} }
 
 func newNodePool(d *definitions, c *choice.Table) resource.Resource {
 	r := &nodePool{definitions: d, choices: c}
-	r.frame = inCluster(base{kind: "node_pool", keys: []string{"name"}}, times{nodePoolTimeout, nodePoolTimeout, drainTimeout}, r)
+	r.frame = inCluster(base{kind: "node_pool", keys: []string{"name"}}, times{create: nodePoolTimeout, update: nodePoolTimeout, delete: drainTimeout}, r)
 	return r
 }
 

@@ -46,7 +46,7 @@ func (r *nodePool) Update(ctx context.Context, req resource.UpdateRequest, resp 
 		return
 	}
 	own, _ := readMade(ctx, req.Private, &resp.Diagnostics)
-	if plan.sameObject(ctx, prior) && len(own.poolsBut(plan.Name.ValueString())) == 0 {
+	if plan.sameObject(ctx, prior) && len(poolsBut(own, plan.Name.ValueString())) == 0 {
 		r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
 		return
 	}
@@ -58,17 +58,17 @@ func (r *nodePool) Update(ctx context.Context, req resource.UpdateRequest, resp 
 		j.own.write(ctx, resp.Private, &resp.Diagnostics)
 	}
 	if err != nil {
-		if len(j.own.poolsBut(prior.Name.ValueString())) > 0 {
+		if len(poolsBut(j.own, prior.Name.ValueString())) > 0 {
 			r.saveUnfinished(ctx, resp, prior)
 		}
 		r.failChange(&resp.Diagnostics, plan, prior, err)
 		return
 	}
-	if len(j.own.poolsBut(plan.Name.ValueString())) > 0 {
+	if len(poolsBut(j.own, plan.Name.ValueString())) > 0 {
 		r.replaceOthers(ctx, within, plan, prior, j.client, j.own, resp)
 		return
 	}
-	r.settle(within, outcome{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}, j, plan, verbUpdate)
+	r.settle(within, outcome{state: &resp.State, identity: resp.Identity, private: resp.Private, diags: &resp.Diagnostics}, j, plan, verbUpdate)
 }
 
 // sameObject tells whether the plan changes nothing of the NodePool itself, but what the
@@ -120,7 +120,7 @@ func (r *nodePool) read(ctx context.Context, j job[*cluster], state *nodePoolMod
 		if len(claims) > 0 {
 			held = append(held, fmt.Sprintf("%d NodeClaims", len(claims)))
 		}
-		r.warnGoing(j.diags, state, live, "Its nodes are drained, no new ones are launched, and updates are refused. When it is gone, the next plan creates it anew.", held...)
+		warnGoing(&r.base, j.diags, state, live, "Its nodes are drained, no new ones are launched, and updates are refused. When it is gone, the next plan creates it anew.", held...)
 	}
 	if unfinished {
 		state.Ready = types.BoolValue(false)
@@ -133,7 +133,7 @@ func (r *nodePool) read(ctx context.Context, j job[*cluster], state *nodePoolMod
 	if err != nil {
 		return true, err
 	}
-	return true, r.keepFields(j.own, known, live, importID(state), j.diags)
+	return true, keepFields(&r.base, j.own, known, live, importID(state), j.diags)
 }
 
 // Delete refuses a protected pool.

@@ -89,7 +89,7 @@ func (r *nodePool) remove(ctx context.Context, j job[*cluster], state nodePoolMo
 	if err := j.client.findSuccessors(ctx, name, j.own); err != nil {
 		return err
 	}
-	pools := append([]string{name}, j.own.poolsBut(name)...)
+	pools := append([]string{name}, poolsBut(j.own, name)...)
 	if state.OnDestroy.ValueString() == destroyTerminate {
 		return r.force(ctx, j, pools)
 	}

@@ -29,9 +29,9 @@ import (
 // gone already.
 
 // poolsBut gives the names of the pools in m but the given one, sorted.
-func (m made) poolsBut(name string) []string {
+func poolsBut(own made, name string) []string {
 	var names []string
-	for key := range maps.Keys(m) {
+	for key := range maps.Keys(own) {
 		if ref, ok := kube.ParseKey(key); ok && ref.Kind == v1.NodePoolKind && ref.Name != name {
 			names = append(names, ref.Name)
 		}
@@ -184,7 +184,7 @@ func (c *cluster) livePool(ctx context.Context, name string, own made, recorded 
 	if err == nil && own.is(ref.Key(), string(live.GetUID())) {
 		return live, nil
 	}
-	for _, other := range own.poolsBut(name) {
+	for _, other := range poolsBut(own, name) {
 		ref := nodePoolRef(other)
 		live, err := c.Get(ctx, ref)
 		switch {
@@ -201,7 +201,7 @@ func (c *cluster) livePool(ctx context.Context, name string, own made, recorded 
 // still there. A pool that is gone with its NodeClaims leaves own.
 func (c *cluster) othersRemain(ctx context.Context, name string, own made) (bool, error) {
 	remain := false
-	for _, other := range own.poolsBut(name) {
+	for _, other := range poolsBut(own, name) {
 		ref := nodePoolRef(other)
 		live, err := c.Get(ctx, ref)
 		if err != nil && !errors.Is(err, kube.ErrNotFound) {
@@ -230,13 +230,13 @@ func (r *nodePool) replaceOthers(ctx, within context.Context, plan, prior nodePo
 	name := plan.Name.ValueString()
 	if err := c.waitReady(within, nodePoolRef(name)); err != nil {
 		r.saveUnfinished(ctx, resp, prior)
-		r.failChange(&resp.Diagnostics, plan, prior, &renameError{created: name, stays: own.poolsBut(name), err: err})
+		r.failChange(&resp.Diagnostics, plan, prior, &renameError{created: name, stays: poolsBut(own, name), err: err})
 		return
 	}
 	r.saveUnfinished(ctx, resp, plan)
 	ctx, cancel := bounded(ctx, &resp.Diagnostics, plan.Timeouts.Delete, drainTimeout)
 	defer cancel()
-	for _, other := range own.poolsBut(name) {
+	for _, other := range poolsBut(own, name) {
 		err := c.removePool(ctx, nodePoolRef(other), own)
 		own.write(ctx, resp.Private, &resp.Diagnostics)
 		if err != nil {

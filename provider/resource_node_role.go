@@ -44,7 +44,7 @@ func (m nodeRoleModel) ids() []string {
 
 func newNodeRole() resource.Resource {
 	r := &nodeRole{}
-	r.frame = onAWS(base{kind: "node_role", keys: []string{"cluster_name", "name"}}, times{roleTimeout, roleTimeout, inUseTimeout}, r)
+	r.frame = onAWS(base{kind: "node_role", keys: []string{"cluster_name", "name"}}, times{create: roleTimeout, update: roleTimeout, delete: inUseTimeout}, r)
 	return r
 }
 
@@ -168,13 +168,4 @@ func (r *nodeRole) warn(ctx context.Context, prior nodeRoleModel, does, way stri
 		}
 		return found, err
 	})
-}
-
-// keepOrCreate plans a computed value: the value of the state, or unknown if the
-// object has to be made (again).
-func keepOrCreate(prior types.String) types.String {
-	if prior.ValueString() == "" {
-		return types.StringUnknown()
-	}
-	return prior
 }

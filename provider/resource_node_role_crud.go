@@ -5,16 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 )
-
-// roleTimeout covers IAM's eventual consistency with room to spare.
-const roleTimeout = 5 * time.Minute
 
 // nodePolicies are the policies that every node needs, without those of the VPC CNI and of
 // Systems Manager if they are not wanted.
@@ -45,34 +41,15 @@ func (m nodeRoleModel) accessEntry() aws.AccessEntry {
 	}
 }
 
-// findRole reads the role. A role that is gone, or that somebody else has made, is none.
-func findRole(ctx context.Context, j job[*aws.Clients], name string) (aws.Role, error) {
-	found, err := j.client.GetRole(ctx, name)
-	if err == nil && !j.recorded {
-		j.own[madeRole] = found.ID
-	}
-	if errors.Is(err, aws.ErrNotFound) || err == nil && !j.own.is(madeRole, found.ID) {
-		delete(j.own, madeRole)
-		j.own.forgetAttaching()
-		return aws.Role{}, nil
-	}
-	return found, err
+// noteEntry notes the access entry.
+func noteEntry(own made, principal, arn string) {
+	own[madeAccessEntry], own[madePrincipal] = arn, principal
 }
 
-// The keys of a node role in made, besides madeRole.
-const (
-	madeAccessEntry = "access entry" // its identity: its ARN, which ends in an id
-	madePrincipal   = "principal"    // ARN of the role that the access entry is for
-	foundEntry      = "found entry"  // set if a refresh found the access entry: an import does not say whose it is
-)
-
-// noteEntry notes the access entry.
-func (m made) noteEntry(principal, arn string) { m[madeAccessEntry], m[madePrincipal] = arn, principal }
-
-func (m made) forgetEntry() {
-	delete(m, madeAccessEntry)
-	delete(m, madePrincipal)
-	delete(m, foundEntry)
+func forgetEntry(own made) {
+	delete(own, madeAccessEntry)
+	delete(own, madePrincipal)
+	delete(own, foundEntry)
 }
 
 func (r *nodeRole) create(ctx context.Context, j job[*aws.Clients], plan *nodeRoleModel) error {
@@ -149,7 +126,7 @@ func (m *nodeRoleModel) letIn(ctx context.Context, client *aws.Clients, own made
 	}
 	if entry.ARN != "" {
 		m.AccessEntryARN = types.StringValue(entry.ARN)
-		own.noteEntry(m.ARN.ValueString(), entry.ARN)
+		noteEntry(own, m.ARN.ValueString(), entry.ARN)
 	}
 	return err
 }
@@ -176,7 +153,7 @@ func (m *nodeRoleModel) shutOut(ctx context.Context, client *aws.Clients, own ma
 	if err := client.DeleteAccessEntry(ctx, m.ClusterName.ValueString(), own[madePrincipal], own[madeAccessEntry]); err != nil {
 		return err
 	}
-	own.forgetEntry()
+	forgetEntry(own)
 	return nil
 }
 
@@ -202,7 +179,7 @@ func (r *nodeRole) read(ctx context.Context, j job[*aws.Clients], state *nodeRol
 		}
 	}
 	if found.ARN != "" {
-		state.tagsModel = r.readRoleTags(state.tagsModel, found)
+		state.tagsModel = readRoleTags(&r.base, state.tagsModel, found)
 	}
 	return len(j.own) > 0, err
 }
@@ -242,14 +219,14 @@ func (m *nodeRoleModel) refreshEntry(ctx context.Context, client *aws.Clients, o
 	}
 	usable := err == nil && slices.Contains(nodeEntryTypes(), entry.Type)
 	if usable && !recorded && m.entryType() != "" {
-		own.noteEntry(principal, entry.ARN)
+		noteEntry(own, principal, entry.ARN)
 		own[foundEntry] = "true"
 		if m.AccessEntry.IsNull() {
 			m.AccessEntry = entryObject(entry.Type)
 		}
 	}
 	if !usable || !own.is(madeAccessEntry, entry.ARN) {
-		own.forgetEntry()
+		forgetEntry(own)
 		return nil, nil
 	}
 	if principal == m.ARN.ValueString() {
@@ -295,7 +272,7 @@ func (m *nodeRoleModel) updateEntry(ctx context.Context, client *aws.Clients, pr
 	m.AccessEntryARN = types.StringNull()
 	if m.entryType() == "" {
 		if own[foundEntry] != "" {
-			own.forgetEntry()
+			forgetEntry(own)
 		}
 		return m.shutOut(ctx, client, own)
 	}
@@ -313,3 +290,7 @@ func (m *nodeRoleModel) updateEntry(ctx context.Context, client *aws.Clients, pr
 	}
 	return m.letIn(ctx, client, own)
 }
+
+// madeAccessEntry is the key in made of the access entry. Its identity is its ARN, which ends in
+// an id.
+const madeAccessEntry = "access entry"

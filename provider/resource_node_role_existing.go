@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 )
 
@@ -177,4 +178,26 @@ func (r *nodeRole) ValidateConfig(ctx context.Context, req resource.ValidateConf
 		resp.Diagnostics.AddAttributeError(path.Root("access_entry").AtName("create"), "Nothing to create",
 			"access_entry.create: with existing_role_arn the access entry is all that this resource creates: remove the resource, or set access_entry.create = true.")
 	}
+}
+
+// finishEntry gives the result of CreateAccessEntry, or the entry that was left. Of a role
+// that exists without this configuration, EKS makes such entries itself, for managed node
+// groups: the entry needs tags of this configuration.
+func (m *nodeRoleModel) finishEntry(ctx context.Context, client *aws.Clients, entry aws.AccessEntry, failure error, own made) (aws.AccessEntry, error) {
+	want := m.accessEntry()
+	return aws.Finish(entry, failure, func() (aws.AccessEntry, error) {
+		if m.existing() {
+			if len(want.Tags) == 0 {
+				return aws.AccessEntry{}, aws.ErrNotFound
+			}
+			return client.FinishAccessEntry(ctx, want, aws.Role{})
+		}
+		role, err := client.GetRole(ctx, m.Name.ValueString())
+		if err != nil {
+			return aws.AccessEntry{}, err
+		}
+		return client.FinishAccessEntry(ctx, want, role)
+	}, func(e aws.AccessEntry) {
+		own.takeUp(madeAccessEntry, e.ARN, "access entry for "+e.PrincipalARN)
+	})
 }

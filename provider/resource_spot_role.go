@@ -34,7 +34,7 @@ func (m spotRoleModel) ids() []string { return []string{awsspec.SpotRoleName} }
 
 func newSpotRole() resource.Resource {
 	r := &spotRole{}
-	r.frame = onAWS(base{kind: "spot_service_linked_role", keys: []string{"name"}}, times{roleTimeout, roleTimeout, roleTimeout}, r)
+	r.frame = onAWS(base{kind: "spot_service_linked_role", keys: []string{"name"}}, times{create: roleTimeout, update: roleTimeout, delete: roleTimeout}, r)
 	return r
 }
 

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -102,21 +103,17 @@ func (m *roleModel) found(role aws.Role) {
 	}
 }
 
-// attaching begins the keys of additional policies that an update is about to attach. Such
-// a key stays until the update has succeeded: what an update that fails has attached is
-// neither in the state nor in the configuration before it.
-const attaching = "attaching "
-
-func (m made) attach(arns []string) {
+// attach notes the policies as about to be attached.
+func attach(own made, arns []string) {
 	for _, arn := range arns {
-		m[attaching+arn] = arn
+		own[attaching+arn] = arn
 	}
 }
 
 // attached are the policies that a failed update may have attached, sorted.
-func (m made) attached() []string {
+func attached(own made) []string {
 	var arns []string
-	for key := range m {
+	for key := range own {
 		if arn, is := strings.CutPrefix(key, attaching); is {
 			arns = append(arns, arn)
 		}
@@ -126,29 +123,29 @@ func (m made) attached() []string {
 }
 
 // forgetAttaching ends it: the update has succeeded, or the role is gone.
-func (m made) forgetAttaching() {
-	maps.DeleteFunc(m, func(key, _ string) bool { return strings.HasPrefix(key, attaching) })
+func forgetAttaching(own made) {
+	maps.DeleteFunc(own, func(key, _ string) bool { return strings.HasPrefix(key, attaching) })
 }
 
 // change changes the role from had to want. A failed update may have attached policies that
 // the state does not have: they count as had, too.
 func (m *roleModel) change(ctx context.Context, client *aws.Clients, had, want aws.Role, own made) error {
 	want.ID = own[madeRole]
-	had.ManagedPolicies = slices.Concat(had.ManagedPolicies, without(slices.Concat(own.policies(), own.attached()), had.ManagedPolicies))
-	own.attach(m.additional())
+	had.ManagedPolicies = slices.Concat(had.ManagedPolicies, without(slices.Concat(madePolicies(own), attached(own)), had.ManagedPolicies))
+	attach(own, m.additional())
 	role, err := client.UpdateRole(ctx, had, want)
 	if err != nil {
 		return err
 	}
 	m.made(role, own)
-	own.forgetAttaching()
+	forgetAttaching(own)
 	return nil
 }
 
 // foundAttached shows policies that a failed update has attached: the next plan then
 // removes those that the configuration does not have.
 func (m *roleModel) foundAttached(role aws.Role, own made) {
-	more := intersection(without(own.attached(), m.additional()), role.ManagedPolicies)
+	more := intersection(without(attached(own), m.additional()), role.ManagedPolicies)
 	if len(more) > 0 {
 		m.AdditionalPolicyARNs = setValue(slices.Concat(m.additional(), more))
 	}
@@ -159,4 +156,26 @@ func (m *roleModel) made(role aws.Role, own made) {
 	if role.ID != "" {
 		m.ARN, m.UniqueID, own[madeRole] = types.StringValue(role.ARN), types.StringValue(role.ID), role.ID
 	}
+}
+
+// madePolicies are the ARNs of the policies that were made, sorted.
+func madePolicies(own made) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(own)), func(key string) bool { return !strings.HasPrefix(key, "arn:") })
+}
+
+// roleTimeout covers IAM's eventual consistency with room to spare.
+const roleTimeout = 5 * time.Minute
+
+// findRole reads the role. A role that is gone, or that somebody else has made, is none.
+func findRole(ctx context.Context, j job[*aws.Clients], name string) (aws.Role, error) {
+	found, err := j.client.GetRole(ctx, name)
+	if err == nil && !j.recorded {
+		j.own[madeRole] = found.ID
+	}
+	if errors.Is(err, aws.ErrNotFound) || err == nil && !j.own.is(madeRole, found.ID) {
+		delete(j.own, madeRole)
+		forgetAttaching(j.own)
+		return aws.Role{}, nil
+	}
+	return found, err
 }

@@ -1,12 +1,10 @@
 package provider
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
@@ -19,17 +17,6 @@ import (
 // roleMarks are the tags that a new role has besides its own. An update leaves them alone.
 func roleMarks(cluster, region string) map[string]string {
 	return map[string]string{awsspec.TagClusterName: cluster, awsspec.TagRegion: region}
-}
-
-// readRoleTags is readTags without the marks, unless they were declared.
-func (b *base) readRoleTags(prior tagsModel, role aws.Role) tagsModel {
-	tags := maps.Clone(role.Tags)
-	for mark := range roleMarks("", "") {
-		if _, ours := prior.TagsAll.Elements()[mark]; !ours {
-			delete(tags, mark)
-		}
-	}
-	return b.readTags(prior, tags)
 }
 
 // createRole makes the role of the cluster, or finishes what was left of it, and notes it.
@@ -47,15 +34,6 @@ func (m *roleModel) createRole(ctx context.Context, client *aws.Clients, cluster
 	return err
 }
 
-// namesakeError says of a role that is in the way whose it is.
-type namesakeError struct {
-	role            string
-	cluster, region string // "" for what is not known
-	ownRegion       string // of this configuration
-	other           bool   // another cluster's for certain
-	err             error
-}
-
 // whoseRole finds out whose role is in the way. conflict is the error without that.
 func whoseRole(ctx context.Context, client *aws.Clients, cluster, name string, conflict error) error {
 	e := &namesakeError{role: name, ownRegion: client.Region(), err: conflict}
@@ -66,30 +44,13 @@ func whoseRole(ctx context.Context, client *aws.Clients, cluster, name string, c
 	return e
 }
 
-// Error says what is known.
-func (e *namesakeError) Error() string {
-	switch {
-	case e.cluster != "":
-		return fmt.Sprintf("%v: it is the role of cluster %q in %s", e.err, e.cluster, cmp.Or(e.region, "an unknown region"))
-	case e.region != "":
-		return fmt.Sprintf("%v: it is the role of a cluster in %s", e.err, e.region)
+// readRoleTags is readTags without the marks, unless they were declared.
+func readRoleTags(b *base, prior tagsModel, role aws.Role) tagsModel {
+	tags := maps.Clone(role.Tags)
+	for mark := range roleMarks("", "") {
+		if _, ours := prior.TagsAll.Elements()[mark]; !ours {
+			delete(tags, mark)
+		}
 	}
-	return e.err.Error()
-}
-
-// Unwrap gives the conflict.
-func (e *namesakeError) Unwrap() error { return e.err }
-
-// remedy says what to do about it. importBlock is the configuration that adopts the role.
-func (e *namesakeError) remedy(importBlock string) string {
-	const one = "The existing role was not changed. An account has each name of a role once, in all regions"
-	name := fmt.Sprintf("name = %q", awsspec.RegionalRoleName(e.role, e.ownRegion))
-	if e.other {
-		return fmt.Sprintf("%s: give this one another name, such as %s. Do not import the role: it serves the other cluster.", one, name)
-	}
-	return strings.Join([]string{
-		one + ".",
-		"If it serves another cluster, such as one of the same name in another region, give this one another name, such as " + name + ".",
-		"If Karpenter has it, follow the guide From Karpenter, and back. If it belongs to this configuration, import it:",
-	}, " ") + "\n\n" + importBlock
+	return b.readTags(prior, tags)
 }

@@ -103,20 +103,3 @@ func (m tagsModel) tellApart(tags, others map[string]string) {
 
 // elsewhere ends the value of a tag that is not the same on all objects of a resource.
 const elsewhere = " (not the same on all objects)"
-
-// onlyKeysOf has the actual values of prior's keys, without those that are gone. A key
-// whose value is null was not set, and stays null.
-func onlyKeysOf(prior types.Map, actual map[string]string) types.Map {
-	if prior.IsNull() {
-		return prior
-	}
-	kept := map[string]attr.Value{}
-	for key, before := range prior.Elements() {
-		if value, ok := actual[key]; ok && !before.IsNull() {
-			kept[key] = types.StringValue(value)
-		} else if before.IsNull() {
-			kept[key] = before
-		}
-	}
-	return types.MapValueMust(types.StringType, kept)
-}

@@ -55,7 +55,7 @@ func (r *daemon) warnPlannedCredentials(ctx context.Context, m daemonModel, diag
 	if !someCluster || m.RoleARN.IsNull() || !whollyKnown(ctx, m.RoleARN, m.ClusterName, m.Region, m.Namespace, m.ServiceAccount, m.Annotations, m.Environment) {
 		return
 	}
-	if _, planned := r.session.trusts.role(m.RoleARN.ValueString()); planned {
+	if _, planned := r.session.roles.role(m.RoleARN.ValueString()); planned {
 		return
 	}
 	found := r.lookUp(ctx, m, func(ctx context.Context, client *aws.Clients) (plight, error) { return r.byIRSA(ctx, client, m) })
@@ -104,7 +104,7 @@ func (m daemonModel) bringsCredentials() bool {
 // byIRSA looks at the role of role_arn.
 func (r *daemon) byIRSA(ctx context.Context, client *aws.Clients, m daemonModel) (plight, error) {
 	arn := m.RoleARN.ValueString()
-	role, err := r.session.liveRole(ctx, client, arn)
+	role, err := liveRole(ctx, r.session, client, arn)
 	if err != nil {
 		return plight{}, err
 	}
@@ -118,7 +118,7 @@ func (r *daemon) byIRSA(ctx context.Context, client *aws.Clients, m daemonModel)
 	if err != nil {
 		return plight{}, err
 	}
-	partition, account := partitionAndAccount(arn)
+	partition, account := awsspec.PartitionAndAccount(arn)
 	audience := cmp.Or(stringMap(m.Annotations)[audienceAnnotation], awsspec.IRSAAudience)
 	issuer := strings.TrimPrefix(found.Issuer, "https://")
 	if refused := m.refused(role, identityIRSA, awsspec.IRSASession(issuer, account, partition, m.Namespace.ValueString(), m.ServiceAccount.ValueString(), audience)); refused.what != "" {
@@ -148,26 +148,26 @@ func (r *daemon) byPodIdentity(ctx context.Context, client *aws.Clients, c *clus
 	if err != nil {
 		return plight{}, err
 	}
-	role, err := r.session.liveRole(ctx, client, association.RoleARN)
+	role, err := liveRole(ctx, r.session, client, association.RoleARN)
 	if err != nil {
 		return plight{}, err
 	}
 	if role.ARN == "" {
 		return m.plight(identityPod, fmt.Sprintf("the EKS Pod Identity association %s gives the service account %q the role %s, which does not exist", association.ARN, namespace+"/"+account, association.RoleARN), true), nil
 	}
-	partition, owner := partitionAndAccount(association.RoleARN)
+	partition, owner := awsspec.PartitionAndAccount(association.RoleARN)
 	return m.refused(role, identityPod, awsspec.PodIdentitySession(awsspec.ClusterARN(partition, client.Region(), owner, cluster), namespace, account, association.Untagged)), nil
 }
 
 // liveRole reads the role; without ARN if the role does not exist. Whether a role of another
 // account exists cannot be known.
-func (s *session) liveRole(ctx context.Context, client *aws.Clients, arn string) (aws.Role, error) {
+func liveRole(ctx context.Context, s *session, client *aws.Clients, arn string) (aws.Role, error) {
 	role, err := client.GetBareRole(ctx, awsspec.RoleName(arn))
 	if err == nil && role.ARN == arn || err != nil && !errors.Is(err, aws.ErrNotFound) {
 		return role, err
 	}
 	caller, err := s.caller.get(func() (aws.Identity, error) { return client.Identity(ctx) })
-	if _, account := partitionAndAccount(arn); err == nil && account != caller.Account {
+	if _, account := awsspec.PartitionAndAccount(arn); err == nil && account != caller.Account {
 		err = fmt.Errorf("the role %s is not in the account %s", arn, caller.Account)
 	}
 	return aws.Role{}, err

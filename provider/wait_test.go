@@ -39,11 +39,11 @@ func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (a answers) cluster(t *testing.T) *cluster {
 	t.Helper()
-	c, err := newCluster(&rest.Config{Host: "http://cluster", Transport: a, QPS: -1}, pace{})
+	client, err := newCluster(&rest.Config{Host: "http://cluster", Transport: a, QPS: -1}, pace{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return &cluster{client}
 }
 
 func failed(status int32, reason metav1.StatusReason) metav1.Status {

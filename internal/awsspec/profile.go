@@ -67,3 +67,12 @@ func (p NodeProfile) Owns(tags map[string]string) bool {
 func OwnsProfile(region, cluster string, tags map[string]string) bool {
 	return tags[TagClusterPrefix+cluster] == TagOwned && tags[TagRegion] == region && tags[TagNodeClass] != ""
 }
+
+// PartitionAndAccount are the second and the fifth part of an ARN.
+func PartitionAndAccount(arn string) (partition, account string) {
+	parts := strings.SplitN(arn, ":", 6)
+	if len(parts) < 6 {
+		return "", ""
+	}
+	return parts[1], parts[4]
+}
