@@ -16,20 +16,21 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/definition"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/memo"
 )
 
 // definitions compiles the custom resource definitions on first use, and keeps
 // them: to compile one takes some tens of milliseconds.
 type definitions struct {
-	compiled map[string]*memo[*definition.Definition] // by kind
+	compiled map[string]*memo.Value[*definition.Definition] // by kind
 }
 
 func newDefinitions() *definitions {
-	return &definitions{compiled: map[string]*memo[*definition.Definition]{v1.NodePoolKind: {}, awsv1.EC2NodeClassKind: {}}}
+	return &definitions{compiled: map[string]*memo.Value[*definition.Definition]{v1.NodePoolKind: {}, awsv1.EC2NodeClassKind: {}}}
 }
 
 func (d *definitions) of(kind string) (*definition.Definition, error) {
-	return d.compiled[kind].get(func() (*definition.Definition, error) {
+	return d.compiled[kind].Get(func() (*definition.Definition, error) {
 		for _, document := range append(v1.CRDs(), awsv1.CRDs()...) {
 			if strings.Contains(string(document), "\n    kind: "+kind+"\n") {
 				return definition.Parse(document, awsv1.KubeletFields()...)

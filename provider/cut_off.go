@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/ownership"
 )
 
 // cutOff tells whether the provider has made the object without that a state knows of it.
@@ -42,14 +43,14 @@ func appliedByUsAlone(obj *unstructured.Unstructured) bool {
 
 // rival tells whether another configuration of this provider has a daemon in the cluster:
 // its objects are not left over. deployment is the declared one.
-func (c *cluster) rival(ctx context.Context, deployment *unstructured.Unstructured, own made) (bool, error) {
+func (c *cluster) rival(ctx context.Context, deployment *unstructured.Unstructured, own ownership.Record) (bool, error) {
 	all, err := c.List(ctx, schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: deploymentKind}, "", "")
 	if err != nil {
 		return false, err
 	}
 	for i := range all {
 		live, ref := &all[i], kube.RefOf(&all[i])
-		if ref.Name != deployment.GetName() || !declaredByUs(live) || own.is(ref.Key(), string(live.GetUID())) {
+		if ref.Name != deployment.GetName() || !declaredByUs(live) || own.Is(ref.Key(), string(live.GetUID())) {
 			continue
 		}
 		if ref.Key() != kube.RefOf(deployment).Key() {
@@ -65,7 +66,7 @@ func (c *cluster) rival(ctx context.Context, deployment *unstructured.Unstructur
 // findLeft gives a function that notes an object in own and returns true if an apply that
 // was cut off has left the object. It looks for a rival once, when there is something to
 // take up.
-func (c *cluster) findLeft(ctx context.Context, objects []*unstructured.Unstructured, own made) func(obj, live *unstructured.Unstructured) (bool, error) {
+func (c *cluster) findLeft(ctx context.Context, objects []*unstructured.Unstructured, own ownership.Record) func(obj, live *unstructured.Unstructured) (bool, error) {
 	rival := sync.OnceValues(func() (bool, error) {
 		for _, obj := range objects {
 			if obj.GetKind() == deploymentKind {
@@ -82,17 +83,17 @@ func (c *cluster) findLeft(ctx context.Context, objects []*unstructured.Unstruct
 		if others, err := rival(); err != nil || others {
 			return false, err
 		}
-		own.takeUp(kube.RefOf(obj).Key(), string(live.GetUID()), kube.RefOf(obj).String())
+		own.TakeUp(kube.RefOf(obj).Key(), string(live.GetUID()), kube.RefOf(obj).String())
 		return true, nil
 	}
 }
 
 // usedOfOthers names the objects of somebody else that are used as they are.
-func (c *cluster) usedOfOthers(ctx context.Context, objects []*unstructured.Unstructured, own made) ([]string, error) {
+func (c *cluster) usedOfOthers(ctx context.Context, objects []*unstructured.Unstructured, own ownership.Record) ([]string, error) {
 	var names []string
 	for _, obj := range objects {
 		ref := kube.RefOf(obj)
-		if own[ref.Key()] != "" || own[adoptedPrefix+ref.Key()] != "" {
+		if own[ref.Key()] != "" || own[ownership.KeyAdopted+ref.Key()] != "" {
 			continue
 		}
 		_, err := c.Get(ctx, ref)

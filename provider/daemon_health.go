@@ -12,6 +12,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
 )
 
 // A Deployment that was rolled out may fail later: its pods crash, have no node, or are refused
@@ -33,13 +34,13 @@ func (r *daemon) warnHealth(ctx context.Context, c *cluster, m daemonModel, live
 			effect = "Nobody launches, replaces or terminates nodes."
 		}
 		diags.AddWarning("karpenter_daemon is not available", fmt.Sprintf("karpenter_daemon %q: %d of %d replicas of %s are available. %s%s\n\n%s",
-			importID(m), available, wanted, kube.RefOf(live), effect, c.Trouble(ctx, live), look))
+			managed.ImportID(m), available, wanted, kube.RefOf(live), effect, c.Trouble(ctx, live), look))
 		return available > 0
 	}
 	why, err := c.leaderless(ctx, namespace)
 	if err == nil && why != "" {
 		diags.AddWarning("karpenter_daemon does not work", fmt.Sprintf(
-			"karpenter_daemon %q: all %d replicas of %s are available, but none of them leads: %s. Nobody launches, replaces or terminates nodes.\n\n%s", importID(m), wanted, kube.RefOf(live), why, look))
+			"karpenter_daemon %q: all %d replicas of %s are available, but none of them leads: %s. Nobody launches, replaces or terminates nodes.\n\n%s", managed.ImportID(m), wanted, kube.RefOf(live), why, look))
 	}
 	return true
 }
@@ -50,7 +51,7 @@ func (r *daemon) warnHealth(ctx context.Context, c *cluster, m daemonModel, live
 func (c *cluster) leaderless(ctx context.Context, namespace string) (string, error) {
 	var why, began string
 	first := true
-	within, cancel := context.WithTimeout(ctx, cmp.Or(c.pace.lease, leaseExpires))
+	within, cancel := context.WithTimeout(ctx, cmp.Or(c.Pace.Lease, leaseExpires))
 	defer cancel()
 	err := kube.Polling{Every: leasePoll, DeniedWithin: time.Nanosecond}.Until(within, func(context.Context) (bool, error) {
 		// The outer context: the client refuses a request that its rate limit would delay past the end.

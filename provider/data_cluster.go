@@ -13,11 +13,14 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwvalue"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/session"
 )
 
 // clusterData is an EKS cluster that is there: what the resources need to know of it, and
 // whether it has what they need.
-type clusterData struct{ base }
+type clusterData struct{ managed.Base }
 
 type clusterDataModel struct {
 	Name               types.String     `tfsdk:"name"`
@@ -56,11 +59,11 @@ type groupTaint struct {
 	Effect types.String `tfsdk:"effect"`
 }
 
-func (m clusterDataModel) ids() []string { return []string{m.Name.ValueString()} }
+func (m clusterDataModel) IDs() []string { return []string{m.Name.ValueString()} }
 
 // newClusterData wraps the source: the methods of base are those of a resource.
 func newClusterData() datasource.DataSource {
-	return clusterSource{&clusterData{base{kind: "cluster"}}}
+	return clusterSource{&clusterData{managed.Base{Kind: "cluster"}}}
 }
 
 // clusterSource is the data source as the framework wants it.
@@ -73,13 +76,13 @@ func (clusterSource) Metadata(_ context.Context, req datasource.MetadataRequest,
 
 // Configure takes the session; it is nil while Terraform only validates.
 func (s clusterSource) Configure(_ context.Context, req datasource.ConfigureRequest, _ *datasource.ConfigureResponse) {
-	s.data.session, _ = req.ProviderData.(*session)
+	s.data.Session, _ = req.ProviderData.(*session.Session)
 }
 
 // Read reads the cluster, and looks whether something is missing. Terraform reads in the
 // plan, or in the apply if the name or a dependency is not known before.
 func (s clusterSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
-	m, ok := get[clusterDataModel](ctx, req.Config, &resp.Diagnostics)
+	m, ok := managed.Get[clusterDataModel](ctx, req.Config, &resp.Diagnostics)
 	if !ok {
 		return
 	}
@@ -97,12 +100,12 @@ func (d *clusterData) failRead(diags *diag.Diagnostics, m clusterDataModel, err 
 			"Check the name, and the provider's region and account. If the same configuration creates the cluster, let name refer to its resource: the data source is then read after it.")
 		return
 	}
-	d.fail(diags, verbRead, m, err)
+	d.Fail(diags, managed.VerbRead, m, err)
 }
 
 // read fills the model in, and reports what is missing.
 func (d *clusterData) read(ctx context.Context, m *clusterDataModel, diags *diag.Diagnostics) error {
-	client, err := d.session.AWS(ctx)
+	client, err := d.Session.AWS(ctx)
 	if err != nil {
 		return err
 	}
@@ -134,7 +137,7 @@ func (d *clusterData) read(ctx context.Context, m *clusterDataModel, diags *diag
 		return err
 	}
 	m.setSubnets(subnets, public)
-	m.OIDCProviderARN, m.Addons = stringOrNull(provider.arn), setValue(addons)
+	m.OIDCProviderARN, m.Addons = fwvalue.StringOrNull(provider.arn), fwvalue.SetValue(addons)
 	m.setNodeGroups(groups)
 	d.check(ctx, client, m, surroundings{cluster: found, provider: provider, addons: addons, groups: groups, subnets: subnets, public: public}, diags)
 	return nil
@@ -171,10 +174,10 @@ func oidcProvider(ctx context.Context, client *aws.Clients, found aws.Cluster) (
 func (m *clusterDataModel) set(c aws.Cluster) {
 	m.ARN, m.Endpoint, m.Version, m.VPCID = types.StringValue(c.ARN), types.StringValue(c.Endpoint), types.StringValue(c.Version), types.StringValue(c.VPCID)
 	m.CAData = types.StringValue(base64.StdEncoding.EncodeToString(c.CertificateAuthority))
-	m.OIDCIssuer, m.AuthenticationMode = stringOrNull(c.Issuer), stringOrNull(c.AuthenticationMode)
-	m.SecurityGroupIDs = setValue(nil)
+	m.OIDCIssuer, m.AuthenticationMode = fwvalue.StringOrNull(c.Issuer), fwvalue.StringOrNull(c.AuthenticationMode)
+	m.SecurityGroupIDs = fwvalue.SetValue(nil)
 	if c.SecurityGroupID != "" {
-		m.SecurityGroupIDs = setValue([]string{c.SecurityGroupID})
+		m.SecurityGroupIDs = fwvalue.SetValue([]string{c.SecurityGroupID})
 	}
 }
 
@@ -199,19 +202,19 @@ func (m *clusterDataModel) setSubnets(all, public []string) {
 	if len(private) == 0 {
 		private = all
 	}
-	m.SubnetIDs = setValue(slices.Sorted(slices.Values(private)))
+	m.SubnetIDs = fwvalue.SetValue(slices.Sorted(slices.Values(private)))
 }
 
 func (m *clusterDataModel) setNodeGroups(groups []aws.NodeGroup) {
 	m.NodeGroups = []nodeGroupModel{}
 	for _, g := range groups {
 		group := nodeGroupModel{
-			Name: types.StringValue(g.Name), ARN: types.StringValue(g.ARN), Status: types.StringValue(g.Status), CapacityType: stringOrNull(g.CapacityType),
-			InstanceTypes: types.ListValueMust(types.StringType, setValue(g.InstanceTypes).Elements()), Desired: types.Int64Value(int64(g.Desired)), Min: types.Int64Value(int64(g.Min)), Max: types.Int64Value(int64(g.Max)),
-			Labels: mapValue(g.Labels), Taints: []groupTaint{},
+			Name: types.StringValue(g.Name), ARN: types.StringValue(g.ARN), Status: types.StringValue(g.Status), CapacityType: fwvalue.StringOrNull(g.CapacityType),
+			InstanceTypes: types.ListValueMust(types.StringType, fwvalue.SetValue(g.InstanceTypes).Elements()), Desired: types.Int64Value(int64(g.Desired)), Min: types.Int64Value(int64(g.Min)), Max: types.Int64Value(int64(g.Max)),
+			Labels: fwvalue.MapValue(g.Labels), Taints: []groupTaint{},
 		}
 		for _, t := range g.Taints {
-			group.Taints = append(group.Taints, groupTaint{types.StringValue(t.Key), stringOrNull(t.Value), types.StringValue(t.Effect)})
+			group.Taints = append(group.Taints, groupTaint{types.StringValue(t.Key), fwvalue.StringOrNull(t.Value), types.StringValue(t.Effect)})
 		}
 		m.NodeGroups = append(m.NodeGroups, group)
 	}

@@ -13,6 +13,10 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/failure"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwvalue"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/iamrole"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
 )
 
 const (
@@ -40,7 +44,7 @@ func (d *clusterData) warn(diags *diag.Diagnostics, m clusterDataModel, summary,
 }
 
 func (d *clusterData) detail(m clusterDataModel, what, remedy string) string {
-	return fmt.Sprintf("karpenter_cluster %q: %s.\n\n%s", importID(m), what, remedy)
+	return fmt.Sprintf("karpenter_cluster %q: %s.\n\n%s", managed.ImportID(m), what, remedy)
 }
 
 // check says what the cluster lacks, and what else a user should know before the apply. Where
@@ -56,10 +60,10 @@ func (d *clusterData) check(ctx context.Context, client *aws.Clients, m *cluster
 		missing = d.warn
 	}
 	if s.cluster.AuthenticationMode == aws.AuthenticationConfigMap {
-		missing(diags, *m, "The cluster has no access entries", ErrNoAccessEntries.Error()+": the nodes could not join",
+		missing(diags, *m, "The cluster has no access entries", failure.ErrNoAccessEntries.Error()+": the nodes could not join",
 			"Change the mode to API_AND_CONFIG_MAP or API: aws eks update-cluster-config --name "+s.cluster.Name+" --access-config authenticationMode=API_AND_CONFIG_MAP")
 	}
-	m.Identity = stringOrNull(s.identity(ctx, in))
+	m.Identity = fwvalue.StringOrNull(s.identity(ctx, in))
 	if m.Identity.IsNull() {
 		what, remedy := s.noIdentity()
 		missing(diags, *m, "The daemon cannot get an IAM role", what, remedy)
@@ -97,17 +101,17 @@ func (d *clusterData) tell(m clusterDataModel, s surroundings, in inside, diags 
 func (s surroundings) identity(ctx context.Context, in inside) string {
 	switch {
 	case s.provider.forPods():
-		return identityIRSA
-	case slices.Contains(s.addons, podIdentityAgent), in.hasAgent(ctx):
-		return identityPod
+		return iamrole.IdentityIRSA
+	case slices.Contains(s.addons, iamrole.PodIdentityAgent), in.hasAgent(ctx):
+		return iamrole.IdentityPod
 	}
 	return ""
 }
 
 // noIdentity says why there is no identity, and what to do.
 func (s surroundings) noIdentity() (what, remedy string) {
-	agent := fmt.Sprintf("install the add-on (aws eks create-addon --cluster-name %s --addon-name %s). ", s.cluster.Name, podIdentityAgent) + sameApply
-	lacks := "and the cluster does not have the add-on " + podIdentityAgent
+	agent := fmt.Sprintf("install the add-on (aws eks create-addon --cluster-name %s --addon-name %s). ", s.cluster.Name, iamrole.PodIdentityAgent) + sameApply
+	lacks := "and the cluster does not have the add-on " + iamrole.PodIdentityAgent
 	switch {
 	case s.cluster.Issuer == "":
 		return "the cluster has no OIDC issuer, " + lacks, "To give it one of them, " + agent

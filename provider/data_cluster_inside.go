@@ -11,6 +11,8 @@ import (
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/iamrole"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
 )
 
 // inside is what the Kubernetes API says of a cluster. The zero value is that of an API that
@@ -29,12 +31,12 @@ func deployments() schema.GroupVersionResource {
 // lookInside asks the API of the cluster with that name. With kubernetes in the provider's
 // configuration, the cluster is the one that it reaches, as for all resources.
 func (d *clusterData) lookInside(ctx context.Context, name string) inside {
-	ctx, cancel := context.WithTimeout(ctx, planCheckTimeout)
+	ctx, cancel := context.WithTimeout(ctx, managed.PlanCheckTimeout)
 	defer cancel()
-	if d.session.eks != nil && d.session.eks.clusterName != name {
+	if d.Session.EKS != nil && d.Session.EKS.ClusterName != name {
 		return inside{}
 	}
-	client, err := d.session.Cluster(ctx)
+	client, err := d.Session.Cluster(ctx)
 	if err != nil {
 		tflog.Debug(ctx, "the cluster is not looked into", map[string]any{"error": err.Error()})
 		return inside{}
@@ -50,7 +52,7 @@ func (d *clusterData) lookInside(ctx context.Context, name string) inside {
 // controllers finds Karpenter and our daemon.
 func (c *cluster) controllers(ctx context.Context) (inside, error) {
 	in := inside{cluster: c, answers: true}
-	list, err := c.dynamic.Resource(deployments()).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name in (karpenter, " + install.DefaultName + ")"})
+	list, err := c.Dynamic.Resource(deployments()).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name in (karpenter, " + install.DefaultName + ")"})
 	if err != nil {
 		return inside{}, fmt.Errorf("deployments list: %w", err)
 	}
@@ -81,7 +83,7 @@ func (in inside) hasOtherNodes(ctx context.Context) bool {
 	if !in.answers {
 		return false
 	}
-	list, err := in.cluster.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}).List(ctx, metav1.ListOptions{
+	list, err := in.cluster.Dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}).List(ctx, metav1.ListOptions{
 		LabelSelector: "kubernetes.io/os=linux,!" + v1.LabelNodePool + ",!karpenter.sh/provisioner-name", Limit: 1,
 	})
 	return err == nil && len(list.Items) > 0
@@ -94,6 +96,6 @@ func (in inside) hasAgent(ctx context.Context) bool {
 		return false
 	}
 	sets := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}
-	_, err := in.cluster.dynamic.Resource(sets).Namespace(metav1.NamespaceSystem).Get(ctx, podIdentityAgent, metav1.GetOptions{})
+	_, err := in.cluster.Dynamic.Resource(sets).Namespace(metav1.NamespaceSystem).Get(ctx, iamrole.PodIdentityAgent, metav1.GetOptions{})
 	return err == nil
 }

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/failure"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
 )
 
 // An object that somebody is deleting stays while finalizers hold it. Kubernetes cannot take a
@@ -31,16 +33,16 @@ func goingError(live *unstructured.Unstructured, more ...string) error {
 	if len(held) > 0 {
 		by = ", held by " + strings.Join(held, " and ")
 	}
-	return fmt.Errorf("%s %w since %s%s", kube.RefOf(live), ErrGoing, at.UTC().Format(time.RFC3339), by)
+	return fmt.Errorf("%s %w since %s%s", kube.RefOf(live), failure.ErrGoing, at.UTC().Format(time.RFC3339), by)
 }
 
 // warnGoing adds a warning if somebody is deleting the object. next says what the next apply
 // does.
-func warnGoing(b *base, diags *diag.Diagnostics, m identified, live *unstructured.Unstructured, next string, more ...string) {
+func warnGoing(b *managed.Base, diags *diag.Diagnostics, m managed.Identified, live *unstructured.Unstructured, next string, more ...string) {
 	err := goingError(live, more...)
 	if err == nil {
 		return
 	}
 	diags.AddWarning(fmt.Sprintf("%s is being deleted", live.GetKind()), fmt.Sprintf(
-		"karpenter_%s %q: %v.\n\nKubernetes cannot take a deletion back. %s", b.kind, importID(m), err, next))
+		"karpenter_%s %q: %v.\n\nKubernetes cannot take a deletion back. %s", b.Kind, managed.ImportID(m), err, next))
 }

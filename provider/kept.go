@@ -9,6 +9,9 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/ownership"
 )
 
 // An imported object may have fields that the resource has no attribute for. An update
@@ -16,34 +19,34 @@ import (
 // without a word in any plan. They are kept as they are instead, and the import says so.
 
 // keepFields notes what the live spec has more than the declared one, and warns of it.
-func keepFields(b *base, own made, declared, live *unstructured.Unstructured, id string, diags *diag.Diagnostics) error {
+func keepFields(b *managed.Base, own ownership.Record, declared, live *unstructured.Unstructured, id string, diags *diag.Diagnostics) error {
 	more, inLists := surplus("spec", declared.Object["spec"], live.Object["spec"])
 	if fields, some := more.(map[string]any); some && len(fields) > 0 {
 		text, err := json.Marshal(fields)
 		if err != nil {
 			return fmt.Errorf("imported fields keep: %w", err)
 		}
-		own[madeKept] = string(text)
+		own[ownership.KeyKept] = string(text)
 		diags.AddWarning("Fields without an attribute", fmt.Sprintf(
 			"karpenter_%s %q: the imported object has fields that karpenter_%s has no attributes for: %s. Updates leave these fields as they are. To remove one, use kubectl edit before the import.",
-			b.kind, id, b.kind, strings.Join(leaves("spec", fields), ", ")))
+			b.Kind, id, b.Kind, strings.Join(leaves("spec", fields), ", ")))
 	}
 	if len(inLists) > 0 {
 		diags.AddWarning("Fields without an attribute will be removed", fmt.Sprintf(
 			"karpenter_%s %q: elements of lists have fields that karpenter_%s has no attributes for: %s. The next update of the list removes these fields.",
-			b.kind, id, b.kind, strings.Join(inLists, ", ")))
+			b.Kind, id, b.Kind, strings.Join(inLists, ", ")))
 	}
 	return nil
 }
 
 // withKept adds the kept fields to the spec that is declared. What the configuration has
 // takes precedence.
-func withKept(own made, spec map[string]any) error {
-	if own[madeKept] == "" {
+func withKept(own ownership.Record, spec map[string]any) error {
+	if own[ownership.KeyKept] == "" {
 		return nil
 	}
 	var kept map[string]any
-	if err := json.Unmarshal([]byte(own[madeKept]), &kept); err != nil {
+	if err := json.Unmarshal([]byte(own[ownership.KeyKept]), &kept); err != nil {
 		return fmt.Errorf("kept fields read: %w", err)
 	}
 	addMissing(spec, kept)

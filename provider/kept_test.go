@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/ownership"
 )
 
 // TestKept_WhatAnImportedObjectHasMoreIsKeptAndNamed takes an object apart that has more
@@ -26,7 +28,7 @@ func TestKept_WhatAnImportedObjectHasMoreIsKeptAndNamed(t *testing.T) {
 		t.Errorf("leaves (-want +got):\n%s", diff)
 	}
 	again := map[string]any{"role": "r", "kubelet": map[string]any{"maxPods": 6}}
-	if err := withKept(made{madeKept: `{"kubelet":{"newer":true,"maxPods":5},"cpuOptions":{"coreCount":2}}`}, again); err != nil {
+	if err := withKept(ownership.Record{ownership.KeyKept: `{"kubelet":{"newer":true,"maxPods":5},"cpuOptions":{"coreCount":2}}`}, again); err != nil {
 		t.Fatal(err)
 	}
 	whole := map[string]any{"role": "r", "kubelet": map[string]any{"maxPods": 6, "newer": true}, "cpuOptions": map[string]any{"coreCount": float64(2)}}

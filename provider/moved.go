@@ -14,6 +14,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/legacy"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
 )
 
 // A moved block can give an object to this provider that another provider has applied as a
@@ -92,7 +93,7 @@ func resourceFor(o object) string {
 }
 
 // movers are the moved blocks that the resource accepts.
-func movers(b *base) []resource.StateMover {
+func movers(b *managed.Base) []resource.StateMover {
 	var out []resource.StateMover
 	for _, s := range sources() {
 		out = append(out, resource.StateMover{StateMover: func(ctx context.Context, req resource.MoveStateRequest, resp *resource.MoveStateResponse) {
@@ -106,22 +107,22 @@ func movers(b *base) []resource.StateMover {
 	return out
 }
 
-func move(ctx context.Context, b *base, s source, req resource.MoveStateRequest, resp *resource.MoveStateResponse) {
+func move(ctx context.Context, b *managed.Base, s source, req resource.MoveStateRequest, resp *resource.MoveStateResponse) {
 	refuse := func(format string, arguments ...any) {
-		resp.Diagnostics.AddError(fmt.Sprintf("Cannot move %s to karpenter_%s", s.kind, b.kind), fmt.Sprintf(format, arguments...))
+		resp.Diagnostics.AddError(fmt.Sprintf("Cannot move %s to karpenter_%s", s.kind, b.Kind), fmt.Sprintf(format, arguments...))
 	}
 	if !slices.Contains(s.versions, req.SourceSchemaVersion) || req.SourceRawState == nil {
-		refuse("The state of this %s has schema version %d, which this version of the provider does not know. Use a removed block for it, with destroy = false, and an import block for karpenter_%s.", s.kind, req.SourceSchemaVersion, b.kind)
+		refuse("The state of this %s has schema version %d, which this version of the provider does not know. Use a removed block for it, with destroy = false, and an import block for karpenter_%s.", s.kind, req.SourceSchemaVersion, b.Kind)
 		return
 	}
 	of, err := s.object(req.SourceRawState.JSON)
 	if err != nil {
-		refuse("%v. Use a removed block for it, with destroy = false, and an import block for karpenter_%s.", err, b.kind)
+		refuse("%v. Use a removed block for it, with destroy = false, and an import block for karpenter_%s.", err, b.Kind)
 		return
 	}
 	what := fmt.Sprintf("%s %q of %s", of.Kind, of.Name, of.APIVersion)
 	switch kind := resourceFor(of); {
-	case kind == b.kind && of.Name != "":
+	case kind == b.Kind && of.Name != "":
 	case kind != "":
 		refuse("The state has %s, which is a karpenter_%s. Correct the moved block.", what, kind)
 		return
@@ -133,8 +134,8 @@ func move(ctx context.Context, b *base, s source, req resource.MoveStateRequest,
 		refuse("The state has %s, for which this provider has no resource.", what)
 		return
 	}
-	resp.Diagnostics.Append(resp.TargetState.SetAttribute(ctx, path.Root(b.keys[0]), of.Name)...)
-	b.identify(ctx, resp.TargetIdentity, &resp.Diagnostics, onlyName(of.Name))
+	resp.Diagnostics.Append(resp.TargetState.SetAttribute(ctx, path.Root(b.Keys[0]), of.Name)...)
+	b.Identify(ctx, resp.TargetIdentity, &resp.Diagnostics, onlyName(of.Name))
 }
 
 // older tells whether the object is of an API of Karpenter before v1.
@@ -147,10 +148,10 @@ func older(o object) bool {
 // onlyName is an object that is identified by its name alone.
 type onlyName string
 
-func (n onlyName) ids() []string { return []string{string(n)} }
+func (n onlyName) IDs() []string { return []string{string(n)} }
 
 // MoveState accepts kubectl_manifest and kubernetes_manifest of an EC2NodeClass.
-func (r *nodeClass) MoveState(context.Context) []resource.StateMover { return movers(&r.base) }
+func (r *nodeClass) MoveState(context.Context) []resource.StateMover { return movers(&r.Base) }
 
 // MoveState accepts kubectl_manifest and kubernetes_manifest of a NodePool.
-func (r *nodePool) MoveState(context.Context) []resource.StateMover { return movers(&r.base) }
+func (r *nodePool) MoveState(context.Context) []resource.StateMover { return movers(&r.Base) }

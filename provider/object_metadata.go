@@ -14,6 +14,7 @@ import (
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/legacy"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwvalue"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/validate"
 )
 
@@ -34,12 +35,12 @@ type declared struct {
 
 // with is the object of the model with that spec.
 func (m objectModel) with(spec any) declared {
-	return declared{spec: spec, labels: stringMap(m.ObjectLabels), annotations: stringMap(m.ObjectAnnotations)}
+	return declared{spec: spec, labels: fwvalue.StringMap(m.ObjectLabels), annotations: fwvalue.StringMap(m.ObjectAnnotations)}
 }
 
 // sameMetadata tells whether the labels and annotations are those of the other model.
 func (m objectModel) sameMetadata(other objectModel) bool {
-	return maps.Equal(stringMap(m.ObjectLabels), stringMap(other.ObjectLabels)) && maps.Equal(stringMap(m.ObjectAnnotations), stringMap(other.ObjectAnnotations))
+	return maps.Equal(fwvalue.StringMap(m.ObjectLabels), fwvalue.StringMap(other.ObjectLabels)) && maps.Equal(fwvalue.StringMap(m.ObjectAnnotations), fwvalue.StringMap(other.ObjectAnnotations))
 }
 
 // objectLabelsAttribute is about the object itself, which is of that kind.

@@ -19,6 +19,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/failure"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/ownership"
 )
 
 // stuckAfter is how long Ready may be False for an object's current generation
@@ -47,7 +49,7 @@ func resourceOf(ref kube.Ref) schema.GroupVersionResource {
 }
 
 // manifest is the declared object, with the kept fields of own.
-func manifest(ref kube.Ref, want declared, own made) (*unstructured.Unstructured, error) {
+func manifest(ref kube.Ref, want declared, own ownership.Record) (*unstructured.Unstructured, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(want.spec)
 	if err != nil {
 		return nil, fmt.Errorf("%s convert: %w", ref, err)
@@ -100,7 +102,7 @@ func specInto(obj *unstructured.Unstructured, spec any) error {
 // createObject creates an object that must not exist yet. If an object of that
 // name is being deleted, createObject waits until it is gone. What an apply that was cut
 // off has left is taken up. It also waits until the definition is served: daemon, node classes and node pools can be in one apply.
-func (c *cluster) createObject(ctx context.Context, ref kube.Ref, want declared, own made) error {
+func (c *cluster) createObject(ctx context.Context, ref kube.Ref, want declared, own ownership.Record) error {
 	obj, err := manifest(ref, want, own)
 	if err != nil {
 		return err
@@ -110,7 +112,7 @@ func (c *cluster) createObject(ctx context.Context, ref kube.Ref, want declared,
 
 // createNew is createObject for a manifest. left tells whether an existing object is one that
 // an apply which was cut off has left: it is taken up.
-func (c *cluster) createNew(ctx context.Context, obj *unstructured.Unstructured, own made, left func(obj, live *unstructured.Unstructured) (bool, error)) error {
+func (c *cluster) createNew(ctx context.Context, obj *unstructured.Unstructured, own ownership.Record, left func(obj, live *unstructured.Unstructured) (bool, error)) error {
 	ref := kube.RefOf(obj)
 	existing, err := c.Get(ctx, ref)
 	switch {
@@ -121,7 +123,7 @@ func (c *cluster) createNew(ctx context.Context, obj *unstructured.Unstructured,
 		if ours, err := left(obj, existing); err != nil || !ours {
 			return cmp.Or(err, fmt.Errorf("%s %w", ref, kube.ErrExists))
 		}
-		own.takeUp(ref.Key(), string(existing.GetUID()), ref.String())
+		own.TakeUp(ref.Key(), string(existing.GetUID()), ref.String())
 		return c.declare(ctx, obj, own)
 	default:
 		if err := c.WaitGone(ctx, ref, existing.GetUID(), nil); err != nil {
@@ -132,7 +134,7 @@ func (c *cluster) createNew(ctx context.Context, obj *unstructured.Unstructured,
 }
 
 // createOurs creates the object and notes it in own.
-func (c *cluster) createOurs(ctx context.Context, obj *unstructured.Unstructured, own made) error {
+func (c *cluster) createOurs(ctx context.Context, obj *unstructured.Unstructured, own ownership.Record) error {
 	live, err := c.Create(ctx, obj)
 	if live != nil {
 		own[kube.RefOf(obj).Key()] = string(live.GetUID())
@@ -145,7 +147,7 @@ func (c *cluster) createOurs(ctx context.Context, obj *unstructured.Unstructured
 // removes the fields that others have added: a spec of Karpenter has the user's
 // intent and nothing else, and no controller writes to it. Labels and annotations of others
 // stay. ErrOtherObject.
-func (c *cluster) declareObject(ctx context.Context, ref kube.Ref, want declared, own made) error {
+func (c *cluster) declareObject(ctx context.Context, ref kube.Ref, want declared, own ownership.Record) error {
 	obj, err := manifest(ref, want, own)
 	if err != nil {
 		return err
@@ -154,7 +156,7 @@ func (c *cluster) declareObject(ctx context.Context, ref kube.Ref, want declared
 }
 
 // declare is declareObject for a manifest.
-func (c *cluster) declare(ctx context.Context, obj *unstructured.Unstructured, own made) error {
+func (c *cluster) declare(ctx context.Context, obj *unstructured.Unstructured, own ownership.Record) error {
 	ref := kube.RefOf(obj)
 	if err := c.stillOurs(ctx, ref, own); err != nil {
 		return err
@@ -200,25 +202,25 @@ func (c *cluster) patchSpec(ctx context.Context, ref kube.Ref, uid types.UID, sp
 	if err != nil {
 		return fmt.Errorf("%s patch: %w", ref, err)
 	}
-	return c.merge(ctx, resourceOf(ref), ref.Name, patch)
+	return c.Merge(ctx, resourceOf(ref), ref.Name, patch)
 }
 
 // stillOurs checks that the live object is the one that was made, and stays. ErrOtherObject,
 // ErrGoing.
-func (c *cluster) stillOurs(ctx context.Context, ref kube.Ref, own made) error {
+func (c *cluster) stillOurs(ctx context.Context, ref kube.Ref, own ownership.Record) error {
 	live, err := c.Get(ctx, ref)
 	if err != nil {
 		return err
 	}
-	if !own.is(ref.Key(), string(live.GetUID())) {
-		return fmt.Errorf("%s %w", ref, ErrOtherObject)
+	if !own.Is(ref.Key(), string(live.GetUID())) {
+		return fmt.Errorf("%s %w", ref, failure.ErrOtherObject)
 	}
 	return goingError(live)
 }
 
 // deleteObject deletes the object that was made and waits until it is gone.
 // Another object of that name stays.
-func (c *cluster) deleteObject(ctx context.Context, ref kube.Ref, own made) error {
+func (c *cluster) deleteObject(ctx context.Context, ref kube.Ref, own ownership.Record) error {
 	uid, has := own[ref.Key()]
 	if !has {
 		return nil
@@ -293,8 +295,8 @@ func (c *cluster) waitReady(ctx context.Context, ref kube.Ref) error {
 			since = time.Time{}
 		case since.IsZero():
 			since = time.Now()
-		case time.Since(since) > cmp.Or(c.pace.stuck, stuckAfter):
-			early = ErrStaysNotReady
+		case time.Since(since) > cmp.Or(c.Pace.Stuck, stuckAfter):
+			early = failure.ErrStaysNotReady
 			giveUp()
 		}
 		return done, missing

@@ -15,6 +15,8 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/failure"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/ownership"
 )
 
 // An adopted definition is one that somebody else made, such as Helm, and whose content is
@@ -33,7 +35,7 @@ func adoptable(wanted, live *unstructured.Unstructured, refusal error) error {
 		return fmt.Errorf("%s %w and is of another kind of object: it differs in %s", ref, refusal, strings.Join(other, ", "))
 	}
 	if lost := losses(wanted, live); len(lost) > 0 {
-		return fmt.Errorf("%s %w: %s", ref, ErrShrinks, strings.Join(lost, ", "))
+		return fmt.Errorf("%s %w: %s", ref, failure.ErrShrinks, strings.Join(lost, ", "))
 	}
 	return nil
 }
@@ -101,7 +103,7 @@ func adoptedForm(obj *unstructured.Unstructured) *unstructured.Unstructured {
 // adopt gives the live definition our content, whoever owns its fields, and notes it in own
 // as adopted. Labels and annotations of others stay. If the definition has changed since it
 // was read, adopt changes nothing: what may be lost was judged by what was read.
-func (c *cluster) adopt(ctx context.Context, obj, live *unstructured.Unstructured, own made) error {
+func (c *cluster) adopt(ctx context.Context, obj, live *unstructured.Unstructured, own ownership.Record) error {
 	ref := kube.RefOf(obj)
 	marked := adoptedForm(obj)
 	marked.SetUID(live.GetUID())
@@ -110,7 +112,7 @@ func (c *cluster) adopt(ctx context.Context, obj, live *unstructured.Unstructure
 	if err != nil {
 		return err
 	}
-	own[adoptedPrefix+ref.Key()] = string(live.GetUID())
+	own[ownership.KeyAdopted+ref.Key()] = string(live.GetUID())
 	if !convertsByWebhook(now) {
 		return nil
 	}
@@ -120,7 +122,7 @@ func (c *cluster) adopt(ctx context.Context, obj, live *unstructured.Unstructure
 	if err != nil {
 		return fmt.Errorf("%s patch: %w", ref, err)
 	}
-	return c.merge(ctx, schema.GroupVersionResource{Group: ref.Group, Version: ref.Version, Resource: "customresourcedefinitions"}, ref.Name, patch)
+	return c.Merge(ctx, schema.GroupVersionResource{Group: ref.Group, Version: ref.Version, Resource: "customresourcedefinitions"}, ref.Name, patch)
 }
 
 func convertsByWebhook(definition *unstructured.Unstructured) bool {
@@ -141,7 +143,7 @@ func adoptedDrift(obj, found *unstructured.Unstructured) ([]string, error) {
 // record notes an object that was found and of which nothing is recorded yet, after an
 // import. It becomes ours, except what must stay: the namespace, which may hold more than the
 // daemon, a definition that was adopted, and one of somebody else that is used as it is.
-func record(own made, found *unstructured.Unstructured) error {
+func record(own ownership.Record, found *unstructured.Unstructured) error {
 	ref := kube.RefOf(found)
 	key, uid := ref.Key(), string(found.GetUID())
 	switch {
@@ -151,7 +153,7 @@ func record(own made, found *unstructured.Unstructured) error {
 		own[key] = uid
 		return nil
 	case found.GetAnnotations()[adoptedMark] != "":
-		own[adoptedPrefix+key] = uid
+		own[ownership.KeyAdopted+key] = uid
 		return nil
 	}
 	owned, err := kube.Owned(found, kube.FieldManager)
@@ -181,10 +183,10 @@ func (c *cluster) adoptsDefinitions(ctx context.Context) (bool, error) {
 }
 
 // warnAdopted says which definitions outlive the daemon.
-func warnAdopted(own made, diags *diag.Diagnostics) {
+func warnAdopted(own ownership.Record, diags *diag.Diagnostics) {
 	var names []string
 	for _, key := range slices.Sorted(maps.Keys(own)) {
-		if ref, isObject := kube.ParseKey(strings.TrimPrefix(key, adoptedPrefix)); isObject && strings.HasPrefix(key, adoptedPrefix) {
+		if ref, isObject := kube.ParseKey(strings.TrimPrefix(key, ownership.KeyAdopted)); isObject && strings.HasPrefix(key, ownership.KeyAdopted) {
 			names = append(names, ref.String())
 		}
 	}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/failure"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/ownership"
 )
 
 func TestAdopt_WhatObjectsWouldLoseIsNamed(t *testing.T) {
@@ -53,7 +55,7 @@ func TestAdopt_WhatObjectsWouldLoseIsNamed(t *testing.T) {
 			t.Errorf("%s: loses %v, want %v", name, got, tc.want)
 		}
 		err := adoptable(wanted, live, kube.ErrExists)
-		if refused := errors.Is(err, ErrShrinks); refused != (len(tc.want) > 0) || refused && !strings.Contains(err.Error(), tc.want[0]) {
+		if refused := errors.Is(err, failure.ErrShrinks); refused != (len(tc.want) > 0) || refused && !strings.Contains(err.Error(), tc.want[0]) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -103,8 +105,8 @@ func TestAdopt_DefinitionsOfKarpenter115LoseNothing(t *testing.T) {
 func TestAdopt_AnAdoptedDefinitionIsNothingThatAnybodyRemoves(t *testing.T) {
 	definition, _ := nodePools(t)
 	key := kube.RefOf(definition).Key()
-	own := made{madeCluster: "1", adoptedPrefix + key: "2"}
-	if !own.nothing() || len(staleOf(nil, own)) > 0 {
+	own := ownership.Record{ownership.KeyCluster: "1", ownership.KeyAdopted + key: "2"}
+	if !own.Nothing() || len(staleOf(nil, own)) > 0 {
 		t.Errorf("an adopted definition counts as made: %v", staleOf(nil, own))
 	}
 	var diags diag.Diagnostics
@@ -112,9 +114,9 @@ func TestAdopt_AnAdoptedDefinitionIsNothingThatAnybodyRemoves(t *testing.T) {
 	if len(diags) != 1 || !strings.Contains(diags[0].Detail(), `CustomResourceDefinition "nodepools.karpenter.sh" existed before`) {
 		t.Errorf("the destroy says %v", diags)
 	}
-	own = made{madeCluster: "1", key: "2"}
+	own = ownership.Record{ownership.KeyCluster: "1", key: "2"}
 	diags = nil
-	if warnAdopted(own, &diags); own.nothing() || len(diags) > 0 {
+	if warnAdopted(own, &diags); own.Nothing() || len(diags) > 0 {
 		t.Errorf("a definition that was made counts as adopted: %v", diags)
 	}
 }

@@ -21,6 +21,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/convert"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/failure"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/ownership"
 )
 
 // The daemon's objects in the cluster. The provider creates, compares and removes
@@ -31,7 +33,7 @@ import (
 // creates anything, it looks at the objects that somebody else made: such an object
 // is used as it is if it has everything that is declared, and is an error otherwise
 // (see madeByOthers). Definitions of somebody else are adopted if adopting is set.
-func (c *cluster) install(ctx context.Context, objects []*unstructured.Unstructured, own made, adopting bool) error {
+func (c *cluster) install(ctx context.Context, objects []*unstructured.Unstructured, own ownership.Record, adopting bool) error {
 	theirs, err := c.foreign(ctx, objects, own, adopting)
 	if err != nil {
 		return err
@@ -81,7 +83,7 @@ func uidOf(obj *unstructured.Unstructured) k8stypes.UID {
 // foreign gives the live objects that somebody else has made and that can be used as they
 // are or adopted, by key. It refuses what stands in the way of the installation; see
 // madeByOthers and allReadable.
-func (c *cluster) foreign(ctx context.Context, objects []*unstructured.Unstructured, own made, adopting bool) (map[string]*unstructured.Unstructured, error) {
+func (c *cluster) foreign(ctx context.Context, objects []*unstructured.Unstructured, own ownership.Record, adopting bool) (map[string]*unstructured.Unstructured, error) {
 	if err := c.allReadable(ctx, objects, adopting); err != nil {
 		return nil, err
 	}
@@ -132,7 +134,7 @@ func (c *cluster) boundToAccount(ctx context.Context, objects []*unstructured.Un
 // adopting is set, a definition can be used if nothing is lost when it gets our content. If
 // the object is being deleted, madeByOthers waits until it is gone. What left notes as left by
 // an apply that was cut off is ours.
-func (c *cluster) madeByOthers(ctx context.Context, obj *unstructured.Unstructured, own made, adopting bool, left func(obj, live *unstructured.Unstructured) (bool, error)) (*unstructured.Unstructured, error) {
+func (c *cluster) madeByOthers(ctx context.Context, obj *unstructured.Unstructured, own ownership.Record, adopting bool, left func(obj, live *unstructured.Unstructured) (bool, error)) (*unstructured.Unstructured, error) {
 	ref := kube.RefOf(obj)
 	live, err := c.Get(ctx, ref)
 	if err == nil && live.GetDeletionTimestamp() != nil {
@@ -144,9 +146,9 @@ func (c *cluster) madeByOthers(ctx context.Context, obj *unstructured.Unstructur
 	switch {
 	case errors.Is(err, kube.ErrNotFound):
 		delete(own, ref.Key())
-		delete(own, adoptedPrefix+ref.Key())
+		delete(own, ownership.KeyAdopted+ref.Key())
 		return nil, nil //nolint:nilnil // nothing is an answer
-	case err != nil, own.is(ref.Key(), string(live.GetUID())):
+	case err != nil, own.Is(ref.Key(), string(live.GetUID())):
 		return nil, err
 	}
 	if ours, err := left(obj, live); err != nil || ours {
@@ -154,7 +156,7 @@ func (c *cluster) madeByOthers(ctx context.Context, obj *unstructured.Unstructur
 	}
 	refusal := kube.ErrExists
 	if _, replaced := own[ref.Key()]; replaced {
-		refusal = ErrOtherObject
+		refusal = failure.ErrOtherObject
 	}
 	if err := usable(obj, live, refusal, adopting); err != nil {
 		return nil, err
@@ -173,7 +175,7 @@ func usable(obj, live *unstructured.Unstructured, refusal error, adopting bool) 
 	case ref.Kind == definitionKind && adopting:
 		return adoptable(obj, live, refusal)
 	case ref.Kind == definitionKind && len(lacks) > 0:
-		return fmt.Errorf("%s %w and %w: %s", ref, refusal, ErrUnfit, strings.Join(lacks, ", "))
+		return fmt.Errorf("%s %w and %w: %s", ref, refusal, failure.ErrUnfit, strings.Join(lacks, ", "))
 	case len(lacks) > 0:
 		return fmt.Errorf("%s %w and differs from what the daemon needs: %s", ref, refusal, strings.Join(lacks, ", "))
 	}
@@ -199,7 +201,7 @@ func common(wanted, live map[string]any) map[string]any {
 }
 
 // declareOurs creates the object, or updates the one that was made.
-func (c *cluster) declareOurs(ctx context.Context, obj *unstructured.Unstructured, own made) error {
+func (c *cluster) declareOurs(ctx context.Context, obj *unstructured.Unstructured, own ownership.Record) error {
 	uid, ours := own[kube.RefOf(obj).Key()]
 	if !ours {
 		return c.createOurs(ctx, obj, own)
@@ -240,7 +242,7 @@ type daemonObjects struct {
 // else has replaced, has no state. The state of a changed object names the changed fields. An
 // object that is gone is deleted from own. If nothing is recorded yet, the live objects become
 // ours: see record.
-func (m daemonModel) liveObjects(ctx context.Context, c *cluster, own made, recorded bool) (seen daemonObjects, err error) {
+func (m daemonModel) liveObjects(ctx context.Context, c *cluster, own ownership.Record, recorded bool) (seen daemonObjects, err error) {
 	objects, err := m.objects(ctx)
 	if err != nil {
 		return seen, err
@@ -253,7 +255,7 @@ func (m daemonModel) liveObjects(ctx context.Context, c *cluster, own made, reco
 		found, err := c.Get(ctx, ref)
 		if errors.Is(err, kube.ErrNotFound) {
 			delete(own, key)
-			delete(own, adoptedPrefix+key)
+			delete(own, ownership.KeyAdopted+key)
 			continue
 		}
 		if err == nil && !recorded {
@@ -283,7 +285,7 @@ func (m daemonModel) liveObjects(ctx context.Context, c *cluster, own made, reco
 
 // objectState is the value of an object in the attribute objects. Of another service account, the
 // Deployment is changed: its pods are to be replaced.
-func objectState(obj, found *unstructured.Unstructured, account k8stypes.UID, own made, adopting bool) (string, error) {
+func objectState(obj, found *unstructured.Unstructured, account k8stypes.UID, own ownership.Record, adopting bool) (string, error) {
 	declared := obj
 	if obj.GetKind() == deploymentKind {
 		var err error
@@ -306,7 +308,7 @@ func objectState(obj, found *unstructured.Unstructured, account k8stypes.UID, ow
 // drift lists the paths at which the object differs from what is declared. Of our
 // object, only the fields that we own count; of somebody else's object, only the
 // fields that the daemon needs, or all if it is a definition to adopt.
-func drift(obj, found *unstructured.Unstructured, own made, adopting bool) ([]string, error) {
+func drift(obj, found *unstructured.Unstructured, own ownership.Record, adopting bool) ([]string, error) {
 	ref := kube.RefOf(obj)
 	if _, ours := own[ref.Key()]; ours {
 		owned, err := kube.Owned(found, kube.FieldManager)
@@ -321,7 +323,7 @@ func drift(obj, found *unstructured.Unstructured, own made, adopting bool) ([]st
 // takeBack removes what a create has made that has failed. Objects that existed before
 // the Deployment do not need it, so the Deployment does not count as needed. A
 // definition of ours counts: its removal would delete all objects of its kind.
-func (c *cluster) takeBack(ctx context.Context, m daemonModel, own made, diags *diag.Diagnostics) error {
+func (c *cluster) takeBack(ctx context.Context, m daemonModel, own ownership.Record, diags *diag.Diagnostics) error {
 	definitions := maps.Clone(own)
 	maps.DeleteFunc(definitions, func(key, _ string) bool {
 		ref, _ := kube.ParseKey(key)
@@ -335,7 +337,7 @@ func (c *cluster) takeBack(ctx context.Context, m daemonModel, own made, diags *
 
 // remove removes the objects that were made, the last first, and waits until each is
 // gone. It leaves the namespace if the namespace holds objects of somebody else.
-func (c *cluster) remove(ctx context.Context, m daemonModel, own made, diags *diag.Diagnostics) error {
+func (c *cluster) remove(ctx context.Context, m daemonModel, own ownership.Record, diags *diag.Diagnostics) error {
 	objects, err := m.objects(ctx)
 	if err != nil {
 		return err
@@ -381,7 +383,7 @@ func (c *cluster) handedBack(ctx context.Context, deployment kube.Ref) (bool, er
 }
 
 // runsOurs tells whether a Deployment was made and the cluster was not handed back.
-func (c *cluster) runsOurs(ctx context.Context, own made) (bool, error) {
+func (c *cluster) runsOurs(ctx context.Context, own ownership.Record) (bool, error) {
 	for _, key := range slices.Sorted(maps.Keys(own)) {
 		ref, _ := kube.ParseKey(key)
 		if ref.Kind != deploymentKind {
@@ -397,7 +399,7 @@ func (c *cluster) runsOurs(ctx context.Context, own made) (bool, error) {
 // nothingLeft refuses while there are objects that still need what was made.
 // Without the daemon, their finalizers would hold them for ever and their instances
 // would run on. Without our definition, the API server would delete them.
-func (c *cluster) nothingLeft(ctx context.Context, own made) error {
+func (c *cluster) nothingLeft(ctx context.Context, own ownership.Record) error {
 	runs, err := c.runsOurs(ctx, own)
 	if err != nil {
 		return err
@@ -441,7 +443,7 @@ func (c *cluster) nothingLeft(ctx context.Context, own made) error {
 	}
 	slices.Sort(left)
 	if ending {
-		return fmt.Errorf("%w: %s (%w)", ErrStillNeeded, strings.Join(left, ", "), errEnding)
+		return fmt.Errorf("%w: %s (%w)", failure.ErrStillNeeded, strings.Join(left, ", "), failure.ErrEnding)
 	}
-	return fmt.Errorf("%w: %s", ErrStillNeeded, strings.Join(left, ", "))
+	return fmt.Errorf("%w: %s", failure.ErrStillNeeded, strings.Join(left, ", "))
 }

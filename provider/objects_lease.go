@@ -16,6 +16,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/failure"
 )
 
 // The Lease says which controller leads. Karpenter's has the same name as the daemon's. In
@@ -53,7 +54,7 @@ func (c *cluster) noOtherController(ctx context.Context, namespaces []string, di
 			case first:
 				began[holder] = renewed
 			case !seen || before != renewed:
-				return false, fmt.Errorf("%w: Lease %s", ErrOtherController, holder)
+				return false, fmt.Errorf("%w: Lease %s", failure.ErrOtherController, holder)
 			}
 		}
 		first = false
@@ -95,7 +96,7 @@ func (l heldLease) String() string {
 // heldLeases are the Leases of controllers that somebody holds and that may be valid.
 func (c *cluster) heldLeases(ctx context.Context) ([]heldLease, error) {
 	resource := leaseKind().GroupVersion().WithResource("leases")
-	list, err := c.dynamic.Resource(resource).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + install.LeaseName})
+	list, err := c.Dynamic.Resource(resource).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + install.LeaseName})
 	if err != nil {
 		return nil, fmt.Errorf("leases list: %w", err)
 	}

@@ -11,6 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/failure"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/ownership"
 )
 
 // TestDaemon_WaitsForObjectsThatAreBeingDeletedAndForNoOthers has one NodeClaim for 20 minutes.
@@ -21,7 +24,7 @@ func TestDaemon_WaitsForObjectsThatAreBeingDeletedAndForNoOthers(t *testing.T) {
 		err     error
 	}{
 		"deleted": {"2026-01-01T00:00:00Z", 20 * time.Minute, nil},
-		"stays":   {nil, releasedWithin, ErrStillNeeded},
+		"stays":   {nil, managed.ReleasedWithin, failure.ErrStillNeeded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -67,7 +70,7 @@ func awaitedWhile(t *testing.T, left func() []any) error {
 		return http.StatusOK, map[string]any{"kind": "NodeClaimList", "apiVersion": "karpenter.sh/v1", "items": append([]any{}, left()...)}, nil
 	})
 	definition := kube.Ref{GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: definitionKind}, Name: "nodeclaims.karpenter.sh"}
-	return server.cluster(t).awaitNothingLeft(t.Context(), made{definition.Key(): "u"})
+	return server.cluster(t).awaitNothingLeft(t.Context(), ownership.Record{definition.Key(): "u"})
 }
 
 func nodeClaimNamed(name string, deleted any) map[string]any {

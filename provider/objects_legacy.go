@@ -13,6 +13,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/legacy"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/failure"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/ownership"
 )
 
 const definitionKind = "CustomResourceDefinition"
@@ -54,8 +56,8 @@ func (c *cluster) servesLegacy(ctx context.Context) (bool, error) {
 
 // nothingStaleNeeded refuses while there are objects of a definition that was made and is
 // no longer declared: with the definition, the API server would delete them.
-func (c *cluster) nothingStaleNeeded(ctx context.Context, objects []*unstructured.Unstructured, own made) error {
-	stale := made{}
+func (c *cluster) nothingStaleNeeded(ctx context.Context, objects []*unstructured.Unstructured, own ownership.Record) error {
+	stale := ownership.Record{}
 	for key, uid := range own {
 		ref, isObject := kube.ParseKey(key)
 		declared := slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool { return kube.RefOf(o).Key() == key })
@@ -139,7 +141,7 @@ func refuseUnreadable(found []unreadable) error {
 		text = "Nothing was changed. The definitions do not store " + older + " yet: upgrade Karpenter to 1.0 first, whose webhook converts the objects, or write them as v1 with karpenterd convert; see the guide From v1alpha5. " +
 			"Then write the objects anew, so that they are stored in v1:\n\n" + strings.Join(commands, "\n")
 	}
-	return fmt.Errorf("%w: %s\n\n%s", ErrStoredOtherwise, strings.Join(names, ", "), text)
+	return fmt.Errorf("%w: %s\n\n%s", failure.ErrStoredOtherwise, strings.Join(names, ", "), text)
 }
 
 // storedBy is the version in which the definition stores new objects.

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/failure"
 )
 
 // crd is a CustomResourceDefinition that stores new objects in one version, and may
@@ -44,7 +46,7 @@ func TestDaemon_RefusesAClusterThatMayHaveObjectsInV1beta1(t *testing.T) {
 		"kubectl get nodepools.karpenter.sh -o json | kubectl replace -f -",
 		`kubectl patch customresourcedefinition nodepools.karpenter.sh --subresource=status --type=merge -p '{"status":{"storedVersions":["v1"]}}'`,
 	} {
-		if !errors.Is(err, ErrStoredOtherwise) || !strings.Contains(err.Error(), want) {
+		if !errors.Is(err, failure.ErrStoredOtherwise) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\nlacks %q", err, want)
 		}
 	}
@@ -56,7 +58,7 @@ func TestDaemon_RefusesAClusterThatMayHaveObjectsInV1beta1(t *testing.T) {
 
 func TestAdopt_EveryStoredVersionThatOursLacksIsRefused(t *testing.T) {
 	older := crd("nodepools.karpenter.sh", "v1", "v1alpha5", "v1beta1", "v1")
-	if err := unread(t, true, older); !errors.Is(err, ErrStoredOtherwise) || !strings.Contains(err.Error(), "nodepools.karpenter.sh (v1alpha5, v1beta1)") {
+	if err := unread(t, true, older); !errors.Is(err, failure.ErrStoredOtherwise) || !strings.Contains(err.Error(), "nodepools.karpenter.sh (v1alpha5, v1beta1)") {
 		t.Error(err)
 	}
 	// A definition that is not adopted keeps its versions.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/ownership"
 )
 
 // How objects of the daemon go, one by one: at a destroy, and at an update that no longer
@@ -30,7 +31,7 @@ const (
 
 // staleOf are the objects that were made and are no longer declared, in the order in which
 // they go: a service account when its rights are gone, a namespace at the end.
-func staleOf(objects []*unstructured.Unstructured, own made) []kube.Ref {
+func staleOf(objects []*unstructured.Unstructured, own ownership.Record) []kube.Ref {
 	var stale []kube.Ref
 	for _, key := range slices.Sorted(maps.Keys(own)) {
 		ref, isObject := kube.ParseKey(key)
@@ -47,7 +48,7 @@ func staleOf(objects []*unstructured.Unstructured, own made) []kube.Ref {
 // its pods are gone. It comes before another Deployment is created: daemons in different
 // namespaces do not know of each other, and two of them would launch nodes for the same
 // pods.
-func (c *cluster) haltStale(ctx context.Context, objects []*unstructured.Unstructured, own made) error {
+func (c *cluster) haltStale(ctx context.Context, objects []*unstructured.Unstructured, own ownership.Record) error {
 	for _, ref := range staleOf(objects, own) {
 		if ref.Kind != deploymentKind {
 			continue
@@ -92,7 +93,7 @@ func (c *cluster) awaitNoPods(ctx context.Context, namespace string, selector ma
 
 // removeStale removes the objects that were made and are no longer declared. A namespace
 // in which no daemon is declared loses the Lease.
-func (c *cluster) removeStale(ctx context.Context, objects []*unstructured.Unstructured, own made, diags *diag.Diagnostics) error {
+func (c *cluster) removeStale(ctx context.Context, objects []*unstructured.Unstructured, own ownership.Record, diags *diag.Diagnostics) error {
 	runsIn := func(namespace string) bool {
 		return slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool {
 			return o.GetKind() == serviceAccountKind && o.GetNamespace() == namespace
@@ -113,7 +114,7 @@ func (c *cluster) removeStale(ctx context.Context, objects []*unstructured.Unstr
 
 // removeOne removes the object if it was made, and waits until it is gone. A namespace with
 // objects of somebody else stays.
-func (c *cluster) removeOne(ctx context.Context, ref kube.Ref, own made, diags *diag.Diagnostics) error {
+func (c *cluster) removeOne(ctx context.Context, ref kube.Ref, own ownership.Record, diags *diag.Diagnostics) error {
 	if _, ours := own[ref.Key()]; !ours {
 		return nil
 	}

@@ -10,6 +10,9 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/choice"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/pace"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/session"
 )
 
 var (
@@ -33,7 +36,7 @@ type karpenterProvider struct {
 	image       install.Image
 	definitions *definitions
 	choices     *choice.Table
-	pace        pace
+	pace        pace.Pace
 }
 
 // Metadata names the provider and its version.
@@ -50,14 +53,14 @@ func (p *karpenterProvider) Configure(ctx context.Context, req provider.Configur
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	session := newSession(p.version, p.image, p.pace, config.settings(req.Config.Raw))
+	session := session.New(p.version, p.image, p.pace, config.settings(req.Config.Raw))
 	resp.ResourceData, resp.DataSourceData = session, session
 }
 
 // ValidateConfig refuses combinations that cannot work, before anything is
 // planned. Unknown values are skipped: they are checked when they are used.
 func (p *karpenterProvider) ValidateConfig(ctx context.Context, req provider.ValidateConfigRequest, resp *provider.ValidateConfigResponse) {
-	config, ok := get[providerModel](ctx, req.Config, &resp.Diagnostics)
+	config, ok := managed.Get[providerModel](ctx, req.Config, &resp.Diagnostics)
 	if !ok {
 		return
 	}
@@ -88,3 +91,7 @@ func (p *karpenterProvider) DataSources(context.Context) []func() datasource.Dat
 func (p *karpenterProvider) Functions(context.Context) []func() function.Function {
 	return []func() function.Function{newConvert}
 }
+
+// LogClients sends what client-go says by itself to where Terraform looks for a provider's
+// lines. It holds for the whole process.
+func LogClients() { session.LogClients() }

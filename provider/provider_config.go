@@ -13,6 +13,8 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/credentials"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/definition"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwvalue"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/session"
 )
 
 // providerModel is the provider's configuration as written. Nested attributes are
@@ -57,42 +59,42 @@ type transportModel struct {
 }
 
 // ignored are the keys of tags that ignore_tags says to leave alone.
-func (m providerModel) ignored() tagFilter {
+func (m providerModel) ignored() session.TagFilter {
 	a := m.IgnoreTags.Attributes()
-	return tagFilter{keys: textsOf(a["keys"]), prefixes: textsOf(a["key_prefixes"])}
+	return session.TagFilter{Keys: fwvalue.TextsOf(a["keys"]), Prefixes: fwvalue.TextsOf(a["key_prefixes"])}
 }
 
 // settings reads the model. raw is the same configuration, in which unknown values are
 // looked for.
-func (m providerModel) settings(raw tftypes.Value) settings {
-	s := settings{
-		login:            m.login(),
-		skipRegion:       m.SkipRegionValidation.ValueBool(),
-		endpoints:        map[string]string{},
-		accounts:         accountRule{allowed: textsOf(m.AllowedAccountIDs), forbidden: textsOf(m.ForbiddenAccountIDs)},
-		defaultTags:      types.MapNull(types.StringType),
-		ignoreTags:       m.ignored(),
-		acceptNewCluster: m.AcceptNewCluster.ValueBool(),
+func (m providerModel) settings(raw tftypes.Value) session.Settings {
+	s := session.Settings{
+		Login:            m.login(),
+		SkipRegion:       m.SkipRegionValidation.ValueBool(),
+		Endpoints:        map[string]string{},
+		Accounts:         session.AccountRule{Allowed: fwvalue.TextsOf(m.AllowedAccountIDs), Forbidden: fwvalue.TextsOf(m.ForbiddenAccountIDs)},
+		DefaultTags:      types.MapNull(types.StringType),
+		IgnoreTags:       m.ignored(),
+		AcceptNewCluster: m.AcceptNewCluster.ValueBool(),
 	}
 	for name, value := range m.Endpoints.Attributes() {
-		if url := text(value); url != "" {
-			s.endpoints[name] = url
+		if url := fwvalue.Text(value); url != "" {
+			s.Endpoints[name] = url
 		}
 	}
-	s.login.STSEndpoint = s.endpoints["sts"]
+	s.Login.STSEndpoint = s.Endpoints["sts"]
 	if m.DefaultTags.IsUnknown() {
-		s.defaultTags = types.MapUnknown(types.StringType)
+		s.DefaultTags = types.MapUnknown(types.StringType)
 	} else if tags, ok := m.DefaultTags.Attributes()["tags"].(types.Map); ok {
-		s.defaultTags = tags
+		s.DefaultTags = tags
 	}
-	if set(m.EKS) {
-		s.eks = &eksAccess{clusterName: text(m.EKS.Attributes()["cluster_name"])}
+	if fwvalue.Set(m.EKS) {
+		s.EKS = &session.EKSAccess{ClusterName: fwvalue.Text(m.EKS.Attributes()["cluster_name"])}
 	} else {
-		s.kubernetes = kubernetesAccess(m.Kubernetes.Attributes(), os.Getenv)
+		s.Kubernetes = kubernetesAccess(m.Kubernetes.Attributes(), os.Getenv)
 	}
-	s.unknownAWS, s.unknownCluster = unknownIn(raw)
-	if s.eks != nil {
-		s.unknownCluster = cmp.Or(s.unknownCluster, s.unknownAWS)
+	s.UnknownAWS, s.UnknownCluster = unknownIn(raw)
+	if s.EKS != nil {
+		s.UnknownCluster = cmp.Or(s.UnknownCluster, s.UnknownAWS)
 	}
 	return s
 }
@@ -101,7 +103,7 @@ func (m providerModel) settings(raw tftypes.Value) settings {
 func (m providerModel) login() credentials.Settings {
 	s := credentials.Settings{
 		Region: m.Region.ValueString(), Profile: m.Profile.ValueString(), STSRegion: m.STSRegion.ValueString(),
-		ConfigFiles: textsOf(m.SharedConfigFiles), CredentialsFiles: textsOf(m.SharedCredentialsFiles),
+		ConfigFiles: fwvalue.TextsOf(m.SharedConfigFiles), CredentialsFiles: fwvalue.TextsOf(m.SharedCredentialsFiles),
 		AccessKey: m.AccessKey.ValueString(), SecretKey: m.SecretKey.ValueString(), Token: m.Token.ValueString(),
 		MaxAttempts: int(m.MaxRetries.ValueInt64()), RetryMode: m.RetryMode.ValueString(),
 		HTTPProxy: m.HTTPProxy.ValueStringPointer(), HTTPSProxy: m.HTTPSProxy.ValueStringPointer(), NoProxy: m.NoProxy.ValueString(),
@@ -115,16 +117,16 @@ func (m providerModel) login() credentials.Settings {
 		a := role.Attributes()
 		tags, _ := a["tags"].(types.Map)
 		s.Roles = append(s.Roles, credentials.Role{
-			ARN: text(a["role_arn"]), SessionName: text(a["session_name"]), ExternalID: text(a["external_id"]), Policy: text(a["policy"]),
-			SourceIdentity: text(a["source_identity"]), Duration: duration(a["duration"]), PolicyARNs: textsOf(a["policy_arns"]),
-			Tags: stringMap(tags), TransitiveTagKeys: textsOf(a["transitive_tag_keys"]),
+			ARN: fwvalue.Text(a["role_arn"]), SessionName: fwvalue.Text(a["session_name"]), ExternalID: fwvalue.Text(a["external_id"]), Policy: fwvalue.Text(a["policy"]),
+			SourceIdentity: fwvalue.Text(a["source_identity"]), Duration: duration(a["duration"]), PolicyARNs: fwvalue.TextsOf(a["policy_arns"]),
+			Tags: fwvalue.StringMap(tags), TransitiveTagKeys: fwvalue.TextsOf(a["transitive_tag_keys"]),
 		})
 	}
-	if set(m.WebIdentity) {
+	if fwvalue.Set(m.WebIdentity) {
 		a := m.WebIdentity.Attributes()
 		s.WebIdentity = &credentials.WebIdentity{
-			ARN: text(a["role_arn"]), SessionName: text(a["session_name"]), Policy: text(a["policy"]), Duration: duration(a["duration"]),
-			Token: text(a["web_identity_token"]), TokenFile: text(a["web_identity_token_file"]), PolicyARNs: textsOf(a["policy_arns"]),
+			ARN: fwvalue.Text(a["role_arn"]), SessionName: fwvalue.Text(a["session_name"]), Policy: fwvalue.Text(a["policy"]), Duration: duration(a["duration"]),
+			Token: fwvalue.Text(a["web_identity_token"]), TokenFile: fwvalue.Text(a["web_identity_token_file"]), PolicyARNs: fwvalue.TextsOf(a["policy_arns"]),
 		}
 	}
 	return s
@@ -157,7 +159,7 @@ func unknownIn(raw tftypes.Value) (ofAWS, ofCluster string) {
 
 // duration is the duration that a string says; 0 if it says none.
 func duration(v attr.Value) time.Duration {
-	d, err := time.ParseDuration(text(v))
+	d, err := time.ParseDuration(fwvalue.Text(v))
 	if err != nil {
 		return 0
 	}

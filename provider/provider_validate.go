@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/credentials"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwvalue"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/region"
 )
 
@@ -36,14 +37,14 @@ func (c combination) fail(attribute, format string, args ...any) {
 
 // exclusive refuses that both are set.
 func (c combination) exclusive(one, other, remedy string) {
-	if set(c.a[one]) && set(c.a[other]) {
+	if fwvalue.Set(c.a[one]) && fwvalue.Set(c.a[other]) {
 		c.fail(one, "%[1]s%[2]s and %[1]s%[3]s are both set: %[4]s.", c.name, one, other, remedy)
 	}
 }
 
 // needs refuses one without other, unless a variable gives the other.
 func (c combination) needs(one, other, variable string) {
-	if set(c.a[one]) && c.a[other].IsNull() && os.Getenv(variable) == "" {
+	if fwvalue.Set(c.a[one]) && c.a[other].IsNull() && os.Getenv(variable) == "" {
 		c.fail(one, "%[1]s%[2]s is set without %[1]s%[3]s. Set both.", c.name, one, other)
 	}
 }
@@ -63,11 +64,11 @@ func (m providerModel) validate() diag.Diagnostics {
 	}
 	m.validateIdentity(&diags)
 	m.validateTags(&diags)
-	if set(m.EKS) && set(m.Kubernetes) {
+	if fwvalue.Set(m.EKS) && fwvalue.Set(m.Kubernetes) {
 		diags.AddAttributeError(path.Root("kubernetes"), "Conflicting cluster access",
 			"eks and kubernetes are both set. Keep one: eks reaches an EKS cluster with the provider's AWS credentials; kubernetes reaches a cluster by address and credentials, or by a kubeconfig file.")
 	}
-	if set(m.Kubernetes) {
+	if fwvalue.Set(m.Kubernetes) {
 		validateKubernetes(m.Kubernetes.Attributes(), &diags)
 	}
 	return diags
@@ -86,18 +87,18 @@ func (m providerModel) validateIdentity(diags *diag.Diagnostics) {
 	c.needs("token", "access_key", "")
 	for i, element := range m.AssumeRole.Elements() {
 		role, ok := element.(types.Object)
-		if !ok || !set(role) {
+		if !ok || !fwvalue.Set(role) {
 			continue
 		}
 		tags, _ := role.Attributes()["tags"].(types.Map)
-		for _, key := range textsOf(role.Attributes()["transitive_tag_keys"]) {
+		for _, key := range fwvalue.TextsOf(role.Attributes()["transitive_tag_keys"]) {
 			if _, has := tags.Elements()[key]; !has && !tags.IsUnknown() {
 				diags.AddAttributeError(path.Root("assume_role").AtListIndex(i).AtName("transitive_tag_keys"), "Incomplete AWS access", fmt.Sprintf(
 					"assume_role[%[1]d].transitive_tag_keys has %[2]q, and assume_role[%[1]d].tags has no such key. Add the tag, or remove the key.", i, key))
 			}
 		}
 	}
-	if set(m.WebIdentity) {
+	if fwvalue.Set(m.WebIdentity) {
 		validateWebIdentity(m.WebIdentity.Attributes(), diags)
 	}
 }
@@ -121,7 +122,7 @@ func (m providerModel) validateTags(diags *diag.Diagnostics) {
 	ignore := m.ignored()
 	tags, _ := m.DefaultTags.Attributes()["tags"].(types.Map)
 	for key := range tags.Elements() {
-		if ignore.has(key) {
+		if ignore.Has(key) {
 			diags.AddAttributeError(path.Root("default_tags").AtName("tags").AtMapKey(key), "Conflicting tags", fmt.Sprintf(
 				"default_tags.tags has %q, which ignore_tags says to leave alone. Remove it from one of the two.", key))
 		}
@@ -146,7 +147,7 @@ func validateKubernetes(a map[string]attr.Value, diags *diag.Diagnostics) {
 	c.needs("password", "username", "KUBE_USER")
 	file := !a["config_path"].IsNull() || !a["config_paths"].IsNull() || a["host"].IsNull() && os.Getenv(envConfigPath)+os.Getenv(envConfigPaths) != ""
 	for _, attribute := range []string{"config_context", "config_context_auth_info", "config_context_cluster"} {
-		if set(a[attribute]) && !file {
+		if fwvalue.Set(a[attribute]) && !file {
 			c.fail(attribute, "kubernetes.%s is set without a kubeconfig file. Set kubernetes.config_path or kubernetes.config_paths, too.", attribute)
 		}
 	}
@@ -181,7 +182,7 @@ func (c combination) found(attribute, variable string) (value, name string) {
 	if c.a[attribute].IsNull() {
 		return os.Getenv(variable), variable + " in the environment"
 	}
-	return text(c.a[attribute]), c.name + attribute
+	return fwvalue.Text(c.a[attribute]), c.name + attribute
 }
 
 func (c combination) isURL(attribute, variable, example string, schemes ...string) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/convert"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
 )
 
 // Server-side apply tells the entries of some lists apart by keys, such as the name of a
@@ -111,10 +112,10 @@ func renamedError(declared, live *unstructured.Unstructured, err error) error {
 }
 
 // warnRenamed warns of entries that the next apply makes again beside those that somebody has made of them.
-func warnRenamed(b *base, diags *diag.Diagnostics, m identified, in renamedIn) {
+func warnRenamed(b *managed.Base, diags *diag.Diagnostics, m managed.Identified, in renamedIn) {
 	diags.AddWarning("Entries have other keys", fmt.Sprintf(
 		"karpenter_%s %q: somebody has given entries of lists in %s other keys: %s.\n\nThe next apply makes the entries again, and leaves those with the other keys: Kubernetes takes them for additions of somebody else. Take them out yourself: kubectl edit %s.",
-		b.kind, importID(m), in.ref, strings.Join(in.entries, ", "), kubectlName(in.ref)))
+		b.Kind, managed.ImportID(m), in.ref, strings.Join(in.entries, ", "), kubectlName(in.ref)))
 }
 
 // kubectlName names the object for kubectl.

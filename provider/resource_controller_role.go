@@ -17,16 +17,22 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/failure"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwvalue"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/iamrole"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/ownership"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/policydoc"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/validate"
 )
 
 type controllerRole struct {
-	frame[controllerRoleModel, *aws.Clients]
+	managed.Frame[controllerRoleModel, *aws.Clients]
 }
 
 type controllerRoleModel struct {
 	ClusterName types.String `tfsdk:"cluster_name"`
-	roleModel
+	iamrole.Model
 	podModel
 	NodeRoleARN  types.String `tfsdk:"node_role_arn"`
 	NodeRoleARNs types.Set    `tfsdk:"node_role_arns"`
@@ -36,8 +42,8 @@ type controllerRoleModel struct {
 	Further      types.List   `tfsdk:"additional_policy_statements"`
 	Policies     types.Map    `tfsdk:"policies"`
 	PolicyARNs   types.Map    `tfsdk:"policy_arns"`
-	tagsModel
-	limitsModel
+	managed.TagsModel
+	managed.LimitsModel
 }
 
 // podModel says how the daemon's pods get the role.
@@ -51,15 +57,15 @@ type podModel struct {
 }
 
 // byPodIdentity says that EKS Pod Identity gives the role to the pods.
-func (m podModel) byPodIdentity() bool { return m.Identity.ValueString() == identityPod }
+func (m podModel) byPodIdentity() bool { return m.Identity.ValueString() == iamrole.IdentityPod }
 
-func (m controllerRoleModel) ids() []string {
+func (m controllerRoleModel) IDs() []string {
 	return []string{m.ClusterName.ValueString(), m.Name.ValueString()}
 }
 
 func newControllerRole() resource.Resource {
 	r := &controllerRole{}
-	r.frame = onAWS(base{kind: "controller_role", keys: []string{"cluster_name", "name"}}, times{create: roleTimeout, update: roleTimeout, delete: inUseTimeout}, r)
+	r.Frame = managed.OnAWS(managed.Base{Kind: "controller_role", Keys: []string{"cluster_name", "name"}}, managed.Times{Create: iamrole.Timeout, Update: iamrole.Timeout, Delete: managed.InUseTimeout}, r)
 	return r
 }
 
@@ -73,15 +79,15 @@ func (r *controllerRole) Schema(ctx context.Context, _ resource.SchemaRequest, r
 		}
 	}
 	attributes := map[string]schema.Attribute{
-		"cluster_name": clusterNameAttribute(),
-		"name":         nameAttribute("role", "`KarpenterControllerRole-<cluster_name>`, with the end of a long cluster name replaced by a hash", awsspec.ControllerRoleName, awsspec.CheckRoleName),
-		"path":         iamPathAttribute("role and its policies"),
+		"cluster_name": managed.ClusterNameAttribute(),
+		"name":         managed.NameAttribute("role", "`KarpenterControllerRole-<cluster_name>`, with the end of a long cluster name replaced by a hash", awsspec.ControllerRoleName, awsspec.CheckRoleName),
+		"path":         managed.IAMPathAttribute("role and its policies"),
 		"identity": schema.StringAttribute{
-			Optional: true, Computed: true, Default: stringdefault.StaticString(identityIRSA),
+			Optional: true, Computed: true, Default: stringdefault.StaticString(iamrole.IdentityIRSA),
 			MarkdownDescription: "How the daemon's pods get the role. `irsa` (default): by tokens of the cluster's OIDC issuer, which must be registered as an IAM OIDC provider. " +
 				"`pod_identity`: by EKS Pod Identity. The resource then also makes the association of the service account, and the cluster needs the add-on `eks-pod-identity-agent`. " +
 				"After a change, restart the daemon's pods: EKS gives a pod its credentials when the pod is created.",
-			Validators: []validator.String{stringvalidator.OneOf(identityIRSA, identityPod)},
+			Validators: []validator.String{stringvalidator.OneOf(iamrole.IdentityIRSA, iamrole.IdentityPod)},
 		},
 		"namespace":       serviceAccountPart("Namespace of the service account", install.DefaultNamespace),
 		"service_account": serviceAccountPart("Name of the service account", install.DefaultServiceAccount),
@@ -103,11 +109,11 @@ func (r *controllerRole) Schema(ctx context.Context, _ resource.SchemaRequest, r
 		"queue_kms_key_arn":            queueKeyARNAttribute(),
 		"ami_ssm_parameter_arns":       imageParametersAttribute(),
 		"additional_policy_statements": roleStatementsAttribute(),
-		"tags":                         tagsAttribute(),
-		"tags_all":                     tagsAllAttribute(),
-		"timeouts":                     r.timeoutsAttribute(ctx),
+		"tags":                         managed.TagsAttribute(),
+		"tags_all":                     managed.TagsAllAttribute(),
+		"timeouts":                     r.TimeoutsAttribute(ctx),
 	}
-	maps.Copy(attributes, iamRoleAttributes(controllerRoleDescription))
+	maps.Copy(attributes, iamrole.Attributes(controllerRoleDescription))
 	maps.Copy(attributes, controllerRoleOutcome())
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "The IAM role of the daemon. The daemon's Kubernetes service account gets the role through the cluster's " +
@@ -128,22 +134,22 @@ func controllerRoleDescription(cluster string) string {
 // and shows a change by somebody else as a difference. An attribute that depends
 // on an unknown value stays unknown.
 func (r *controllerRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if r.session == nil {
+	if r.Session == nil {
 		return
 	}
-	planReplacement(ctx, req, resp)
+	ownership.PlanReplacement(ctx, req, resp)
 	r.warnOfChange(ctx, req, resp)
 	if req.Plan.Raw.IsNull() {
 		return
 	}
-	r.planTags(ctx, resp)
-	plan, ok := get[controllerRoleModel](ctx, resp.Plan, &resp.Diagnostics)
+	r.PlanTags(ctx, resp)
+	plan, ok := managed.Get[controllerRoleModel](ctx, resp.Plan, &resp.Diagnostics)
 	if !ok {
 		return
 	}
 	var prior controllerRoleModel
 	if !req.State.Raw.IsNull() {
-		if prior, ok = get[controllerRoleModel](ctx, req.State, &resp.Diagnostics); !ok {
+		if prior, ok = managed.Get[controllerRoleModel](ctx, req.State, &resp.Diagnostics); !ok {
 			return
 		}
 	}
@@ -151,9 +157,9 @@ func (r *controllerRole) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root(name), value)...)
 	}
 	if !req.State.Raw.IsNull() {
-		plan.ARN = keepOrCreate(prior.ARN)
+		plan.ARN = managed.KeepOrCreate(prior.ARN)
 		set("arn", plan.ARN)
-		set("unique_id", keepOrCreate(prior.UniqueID))
+		set("unique_id", managed.KeepOrCreate(prior.UniqueID))
 		r.notePlan(plan)
 		r.warnTrust(plan, prior, &resp.Diagnostics)
 	}
@@ -161,15 +167,15 @@ func (r *controllerRole) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	set("oidc_issuer", planned.OIDCIssuer)
 	set("association_id", planned.AssociationID)
 	set("association_arn", planned.AssociationARN)
-	region := r.planRegion(ctx, &resp.Diagnostics)
+	region := r.PlanRegion(ctx, &resp.Diagnostics)
 	plan.checkAccounts(region, &resp.Diagnostics)
 	r.planPolicies(plan, prior, region, set, &resp.Diagnostics)
 	plan.podModel = planned
-	if client, err := r.session.AWS(ctx); err == nil && !req.State.Raw.IsNull() {
+	if client, err := r.Session.AWS(ctx); err == nil && !req.State.Raw.IsNull() {
 		r.warnOfIssuer(ctx, client, plan, &resp.Diagnostics)
 	}
 	if plan.trustKnown(region) {
-		set("trust_policy", planPolicy(prior.TrustPolicy, plan.trust(region)))
+		set("trust_policy", policydoc.PlanPolicy(prior.TrustPolicy, plan.trust(region)))
 	} else {
 		set("trust_policy", types.StringUnknown())
 	}
@@ -177,25 +183,25 @@ func (r *controllerRole) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 
 // warnOfChange says that the plan takes the role from a daemon whose nodes run.
 func (r *controllerRole) warnOfChange(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	prior, ok := priorOf[controllerRoleModel](ctx, req, &resp.Diagnostics)
+	prior, ok := managed.PriorOf[controllerRoleModel](ctx, req, &resp.Diagnostics)
 	if !ok {
 		return
 	}
-	does, way := planDestroys, destroyWaits+" "+replaceDaemonRole
+	does, way := managed.PlanDestroys, managed.DestroyWaits+" "+failure.ReplaceDaemonRole
 	if !req.Plan.Raw.IsNull() {
-		plan, ok := get[controllerRoleModel](ctx, req.Plan, &resp.Diagnostics)
+		plan, ok := managed.Get[controllerRoleModel](ctx, req.Plan, &resp.Diagnostics)
 		if !ok || prior.Name.Equal(plan.Name) && prior.Path.Equal(plan.Path) && prior.ClusterName.Equal(plan.ClusterName) {
 			return
 		}
-		does, way = planReplaces, replaceDaemonRole
+		does, way = managed.PlanReplaces, failure.ReplaceDaemonRole
 		if prior.byPodIdentity() {
 			way = "The daemon has no credentials until the new role and its association are created: it launches and ends nothing meanwhile."
 		}
 	}
-	own, _ := readMade(ctx, req.Private, &resp.Diagnostics)
-	r.warnOfUse(ctx, prior, does, way, &resp.Diagnostics, func(ctx context.Context, client *aws.Clients) (*need, error) {
+	own, _ := ownership.Read(ctx, req.Private, &resp.Diagnostics)
+	r.WarnOfUse(ctx, prior, does, way, &resp.Diagnostics, func(ctx context.Context, client *aws.Clients) (*managed.Need, error) {
 		found, err := prior.users(ctx, client, own)
-		if found != nil && found.refuse == nil {
+		if found != nil && found.Refuse == nil {
 			return nil, err // no instances
 		}
 		return found, err
@@ -208,7 +214,7 @@ func (m controllerRoleModel) wanted(region string) []awsspec.Policy {
 	return awsspec.ControllerPolicies(awsspec.ControllerPolicyInput{
 		Partition: partition, Region: region, Account: account, Cluster: m.ClusterName.ValueString(), Role: m.Name.ValueString(),
 		NodeRoleARNs: m.nodeRoles(), QueueARN: m.QueueARN.ValueString(), QueueKeyARN: m.QueueKeyARN.ValueString(),
-		ImageParameterARNs: slices.Sorted(slices.Values(textsOf(m.ImageARNs))), Further: statementsOf(m.Further, false),
+		ImageParameterARNs: slices.Sorted(slices.Values(fwvalue.TextsOf(m.ImageARNs))), Further: policydoc.StatementsOf(m.Further, false),
 	})
 }
 
@@ -229,7 +235,7 @@ func (m controllerRoleModel) policyARNs(region string, documents map[string]stri
 			arns[policy.Kind] = m.policyARN(policy.Name)
 		}
 	}
-	return mapValue(arns)
+	return fwvalue.MapValue(arns)
 }
 
 // nodeRoles are the roles that the daemon may give to instances, each once: the first is
@@ -238,7 +244,7 @@ func (m controllerRoleModel) nodeRoles() []string {
 	first := m.NodeRoleARN.ValueString()
 	var more []string
 	for _, element := range m.NodeRoleARNs.Elements() {
-		if arn := text(element); arn != first {
+		if arn := fwvalue.Text(element); arn != first {
 			more = append(more, arn)
 		}
 	}

@@ -12,6 +12,11 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwvalue"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/iamrole"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/ownership"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/policydoc"
 )
 
 // policyDetached is the value, in the attribute policies, of a policy that exists
@@ -29,19 +34,19 @@ func (m controllerRoleModel) policyARN(name string) string {
 func (m controllerRoleModel) policy(name, document string) aws.Policy {
 	return aws.Policy{
 		Name: name, Path: m.Path.ValueString(), ARN: m.policyARN(name), Document: document,
-		Description: controllerRoleDescription(m.ClusterName.ValueString()), Tags: stringMap(m.TagsAll),
+		Description: controllerRoleDescription(m.ClusterName.ValueString()), Tags: fwvalue.StringMap(m.TagsAll),
 	}
 }
 
 // role is the role that the model asks IAM for, with the named policies attached.
 func (m controllerRoleModel) role(region string, policies []string) aws.Role {
-	role := m.asked()
-	role.TrustPolicy, role.Tags = m.trust(region), stringMap(m.TagsAll)
+	role := m.Asked()
+	role.TrustPolicy, role.Tags = m.trust(region), fwvalue.StringMap(m.TagsAll)
 	var own []string
 	for _, name := range policies {
 		own = append(own, m.policyARN(name))
 	}
-	role.ManagedPolicies = m.withAdditional(own)
+	role.ManagedPolicies = m.WithAdditional(own)
 	return role
 }
 
@@ -62,56 +67,56 @@ func (m *controllerRoleModel) findIssuer(ctx context.Context, client *aws.Client
 	return nil
 }
 
-func (r *controllerRole) create(ctx context.Context, j job[*aws.Clients], plan *controllerRoleModel) error {
-	if err := plan.create(ctx, j.client, j.own); err != nil {
+func (r *controllerRole) Make(ctx context.Context, j managed.Job[*aws.Clients], plan *controllerRoleModel) error {
+	if err := plan.create(ctx, j.Client, j.Own); err != nil {
 		return err
 	}
-	r.warnOfIssuer(ctx, j.client, *plan, j.diags)
+	r.warnOfIssuer(ctx, j.Client, *plan, j.Diags)
 	return nil
 }
 
-func (r *controllerRole) update(ctx context.Context, j job[*aws.Clients], plan *controllerRoleModel, prior controllerRoleModel) error {
-	if err := plan.update(ctx, j.client, prior, j.own); err != nil {
+func (r *controllerRole) Change(ctx context.Context, j managed.Job[*aws.Clients], plan *controllerRoleModel, prior controllerRoleModel) error {
+	if err := plan.update(ctx, j.Client, prior, j.Own); err != nil {
 		return err
 	}
 	// A plan may not have known the issuer, and does not tell of one that nobody changes.
 	if !plan.OIDCIssuer.Equal(prior.OIDCIssuer) || !plan.Identity.Equal(prior.Identity) {
-		r.warnOfIssuer(ctx, j.client, *plan, j.diags)
+		r.warnOfIssuer(ctx, j.Client, *plan, j.Diags)
 	}
 	return nil
 }
 
-// remove waits until the daemon no longer needs the role.
-func (r *controllerRole) remove(ctx context.Context, j job[*aws.Clients], state controllerRoleModel) error {
-	err := awaitUnused(ctx, j, "role "+state.Name.ValueString(), func(ctx context.Context, client *aws.Clients) (*need, error) {
-		return state.users(ctx, client, j.own)
+// Remove waits until the daemon no longer needs the role.
+func (r *controllerRole) Remove(ctx context.Context, j managed.Job[*aws.Clients], state controllerRoleModel) error {
+	err := managed.AwaitUnused(ctx, j, "role "+state.Name.ValueString(), func(ctx context.Context, client *aws.Clients) (*managed.Need, error) {
+		return state.users(ctx, client, j.Own)
 	})
 	if err != nil {
 		return err
 	}
-	return state.remove(ctx, j.client, j.own)
+	return state.remove(ctx, j.Client, j.Own)
 }
 
-// read refreshes the role, its policies and the cluster's issuer. The role may be gone
+// Observe refreshes the role, its policies and the cluster's issuer. The role may be gone
 // or replaced by somebody else, while our policies still exist. It then has no ARN in
 // the state, and the next apply makes it again.
-func (r *controllerRole) read(ctx context.Context, j job[*aws.Clients], state *controllerRoleModel) (bool, error) {
-	found, err := findRole(ctx, j, state.Name.ValueString())
+func (r *controllerRole) Observe(ctx context.Context, j managed.Job[*aws.Clients], state *controllerRoleModel) (bool, error) {
+	found, err := iamrole.FindRole(ctx, j, state.Name.ValueString())
 	// An import that finds no role cannot find its policies either.
 	if err == nil && (found.ID != "" || !state.NodeRoleARN.IsNull()) {
-		err = state.refresh(ctx, j.client, found, j.own, j.recorded)
+		err = state.refresh(ctx, j.Client, found, j.Own, j.Recorded)
 	}
 	if found.ID != "" {
-		state.tagsModel = readRoleTags(&r.base, state.tagsModel, found)
+		state.TagsModel = iamrole.ReadTags(&r.Base, state.TagsModel, found)
 	}
-	return len(j.own) > 0, err
+	return len(j.Own) > 0, err
 }
 
 // create makes the policies, the role and its association, and notes them in own. The key
 // of a policy is its ARN, its identity is the PolicyId.
-func (m *controllerRoleModel) create(ctx context.Context, client *aws.Clients, own made) error {
+func (m *controllerRoleModel) create(ctx context.Context, client *aws.Clients, own ownership.Record) error {
 	m.ARN, m.UniqueID, m.TrustPolicy = types.StringNull(), types.StringNull(), types.StringNull()
-	m.AssociationID, m.AssociationARN, m.Policies, m.PolicyARNs = types.StringNull(), types.StringNull(), mapValue(nil), mapValue(nil)
+	m.AssociationID, m.AssociationARN, m.Policies, m.PolicyARNs = types.StringNull(), types.StringNull(), fwvalue.MapValue(nil), fwvalue.MapValue(nil)
 	if err := m.findIssuer(ctx, client); err != nil {
 		return err
 	}
@@ -121,16 +126,16 @@ func (m *controllerRoleModel) create(ctx context.Context, client *aws.Clients, o
 			return err
 		}
 		done[name] = documents[name]
-		m.Policies, m.PolicyARNs = mapValue(done), m.policyARNs(client.Region(), done)
+		m.Policies, m.PolicyARNs = fwvalue.MapValue(done), m.policyARNs(client.Region(), done)
 	}
 	m.TrustPolicy = types.StringValue(m.trust(client.Region()))
-	if err := m.createRole(ctx, client, m.ClusterName.ValueString(), m.role(client.Region(), slices.Sorted(maps.Keys(documents))), own); err != nil {
+	if err := m.Create(ctx, client, m.ClusterName.ValueString(), m.role(client.Region(), slices.Sorted(maps.Keys(documents))), own); err != nil {
 		return err
 	}
 	return m.associate(ctx, client, own, nil)
 }
 
-func (m *controllerRoleModel) createPolicy(ctx context.Context, client *aws.Clients, want aws.Policy, own made) error {
+func (m *controllerRoleModel) createPolicy(ctx context.Context, client *aws.Clients, want aws.Policy, own ownership.Record) error {
 	policy, err := client.CreatePolicy(ctx, want)
 	policy, err = finishPolicy(ctx, client, want, policy, err, own)
 	if policy.ID != "" {
@@ -140,22 +145,22 @@ func (m *controllerRoleModel) createPolicy(ctx context.Context, client *aws.Clie
 }
 
 // remove removes the association, the role, then its policies.
-func (m *controllerRoleModel) remove(ctx context.Context, client *aws.Clients, own made) error {
+func (m *controllerRoleModel) remove(ctx context.Context, client *aws.Clients, own ownership.Record) error {
 	if err := m.dissociate(ctx, client, own, ""); err != nil {
 		return err
 	}
-	if id := own[madeRole]; id != "" {
+	if id := own[ownership.KeyRole]; id != "" {
 		if err := client.DeleteRole(ctx, m.Name.ValueString(), id); err != nil {
 			return err
 		}
-		delete(own, madeRole)
+		delete(own, ownership.KeyRole)
 	}
 	return deletePolicies(ctx, client, own, nil)
 }
 
 // deletePolicies deletes the policies in own that are not wanted.
-func deletePolicies(ctx context.Context, client *aws.Clients, own made, wanted map[string]bool) error {
-	for _, arn := range madePolicies(own) {
+func deletePolicies(ctx context.Context, client *aws.Clients, own ownership.Record, wanted map[string]bool) error {
+	for _, arn := range iamrole.MadePolicies(own) {
 		if wanted[arn] {
 			continue
 		}
@@ -172,7 +177,7 @@ func deletePolicies(ctx context.Context, client *aws.Clients, own made, wanted m
 // the state has policies with the old names.
 func (m *controllerRoleModel) everyDocument(region string) map[string]string {
 	all := m.documents(region)
-	for name, document := range stringMap(m.Policies) {
+	for name, document := range fwvalue.StringMap(m.Policies) {
 		if _, wanted := all[name]; !wanted {
 			all[name] = document
 		}
@@ -182,8 +187,8 @@ func (m *controllerRoleModel) everyDocument(region string) map[string]string {
 
 // refresh sets the model to the live role and policies. A role that is gone while
 // policies still exist has no ARN, and the next apply makes it again.
-func (m *controllerRoleModel) refresh(ctx context.Context, client *aws.Clients, found aws.Role, own made, recorded bool) error {
-	m.found(found)
+func (m *controllerRoleModel) refresh(ctx context.Context, client *aws.Clients, found aws.Role, own ownership.Record, recorded bool) error {
+	m.Found(found)
 	imported := m.NodeRoleARN.IsNull()
 	if imported {
 		if err := m.reconstruct(ctx, client, found); err != nil {
@@ -200,8 +205,8 @@ func (m *controllerRoleModel) refresh(ctx context.Context, client *aws.Clients, 
 	if err := m.findIssuer(ctx, client); err != nil && !errors.Is(err, aws.ErrNotFound) {
 		return err
 	}
-	m.foundAttached(found, own)
-	documents, all := map[string]string{}, made{}
+	m.FoundAttached(found, own)
+	documents, all := map[string]string{}, ownership.Record{}
 	for name := range m.everyDocument(client.Region()) {
 		arn := m.policyARN(name)
 		policy, err := client.GetPolicy(ctx, arn)
@@ -212,12 +217,12 @@ func (m *controllerRoleModel) refresh(ctx context.Context, client *aws.Clients, 
 			own[arn] = policy.ID
 		}
 		switch {
-		case errors.Is(err, aws.ErrNotFound), err == nil && !own.is(arn, policy.ID):
+		case errors.Is(err, aws.ErrNotFound), err == nil && !own.Is(arn, policy.ID):
 			continue
 		case err != nil:
 			return err
 		}
-		m.tellApart(found.Tags, policy.Tags)
+		m.TellApart(found.Tags, policy.Tags)
 		switch {
 		case !attached:
 			documents[name] = policyDetached
@@ -227,7 +232,7 @@ func (m *controllerRoleModel) refresh(ctx context.Context, client *aws.Clients, 
 		all[arn] = policy.ID
 	}
 	// A policy that a failed update has made is in own, but not in the state.
-	for _, arn := range madePolicies(own) {
+	for _, arn := range iamrole.MadePolicies(own) {
 		if _, seen := all[arn]; seen {
 			continue
 		}
@@ -235,18 +240,18 @@ func (m *controllerRoleModel) refresh(ctx context.Context, client *aws.Clients, 
 		if err != nil && !errors.Is(err, aws.ErrNotFound) {
 			return err
 		}
-		if err == nil && own.is(arn, policy.ID) {
+		if err == nil && own.Is(arn, policy.ID) {
 			continue
 		}
 		delete(own, arn) // gone, or replaced by somebody else
 	}
-	m.Policies, m.PolicyARNs = planPolicies(m.Policies, documents), m.policyARNs(client.Region(), documents)
+	m.Policies, m.PolicyARNs = policydoc.PlanPolicies(m.Policies, documents), m.policyARNs(client.Region(), documents)
 	return nil
 }
 
 // update changes policies and role as planned. A policy that is no longer wanted is
 // first detached, then removed.
-func (m *controllerRoleModel) update(ctx context.Context, client *aws.Clients, prior controllerRoleModel, own made) error {
+func (m *controllerRoleModel) update(ctx context.Context, client *aws.Clients, prior controllerRoleModel, own ownership.Record) error {
 	if m.OIDCIssuer.IsUnknown() {
 		if err := m.findIssuer(ctx, client); err != nil {
 			return err
@@ -278,26 +283,26 @@ func (m *controllerRoleModel) update(ctx context.Context, client *aws.Clients, p
 	if err := deletePolicies(ctx, client, own, wanted); err != nil {
 		return err
 	}
-	m.TrustPolicy = planPolicy(m.TrustPolicy, m.trust(client.Region()))
-	m.Policies, m.PolicyARNs = planPolicies(m.Policies, after), m.policyARNs(client.Region(), after)
+	m.TrustPolicy = policydoc.PlanPolicy(m.TrustPolicy, m.trust(client.Region()))
+	m.Policies, m.PolicyARNs = policydoc.PlanPolicies(m.Policies, after), m.policyARNs(client.Region(), after)
 	return nil
 }
 
 // updateRole changes the role, or makes it if it is gone. before and after are the names of
 // its policies.
-func (m *controllerRoleModel) updateRole(ctx context.Context, client *aws.Clients, prior controllerRoleModel, own made, before, after []string) error {
+func (m *controllerRoleModel) updateRole(ctx context.Context, client *aws.Clients, prior controllerRoleModel, own ownership.Record, before, after []string) error {
 	err := aws.ErrNotFound
-	if own[madeRole] != "" {
-		err = m.change(ctx, client, prior.role(client.Region(), before), m.role(client.Region(), after), own)
+	if own[ownership.KeyRole] != "" {
+		err = m.Change(ctx, client, prior.role(client.Region(), before), m.role(client.Region(), after), own)
 	}
 	if errors.Is(err, aws.ErrNotFound) {
-		err = m.createRole(ctx, client, m.ClusterName.ValueString(), m.role(client.Region(), after), own)
+		err = m.Create(ctx, client, m.ClusterName.ValueString(), m.role(client.Region(), after), own)
 	}
 	return err
 }
 
 // finishPolicy gives the result of CreatePolicy, or the policy that was left.
-func finishPolicy(ctx context.Context, client *aws.Clients, want, policy aws.Policy, failure error, own made) (aws.Policy, error) {
+func finishPolicy(ctx context.Context, client *aws.Clients, want, policy aws.Policy, failure error, own ownership.Record) (aws.Policy, error) {
 	return aws.Finish(policy, failure, func() (aws.Policy, error) { return client.FinishPolicy(ctx, want) },
-		func(p aws.Policy) { own.takeUp(p.ARN, p.ID, fmt.Sprintf("policy %q", p.Name)) })
+		func(p aws.Policy) { own.TakeUp(p.ARN, p.ID, fmt.Sprintf("policy %q", p.Name)) })
 }

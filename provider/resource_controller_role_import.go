@@ -12,6 +12,8 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwvalue"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/policydoc"
 )
 
 // statement is the part of a policy statement that an import reads. In IAM's
@@ -75,7 +77,7 @@ func (m *controllerRoleModel) namesakes(region string, found aws.Role) (arns []s
 func (m *controllerRoleModel) reconstruct(ctx context.Context, client *aws.Clients, found aws.Role) error {
 	named, additional := m.namesakes(client.Region(), found)
 	partition, _ := awsspec.PartitionAndAccount(found.ARN)
-	for _, arn := range slices.Concat(found.ManagedPolicies, without(named, found.ManagedPolicies)) {
+	for _, arn := range slices.Concat(found.ManagedPolicies, fwvalue.Without(named, found.ManagedPolicies)) {
 		policy, err := client.GetPolicy(ctx, arn)
 		if errors.Is(err, aws.ErrNotFound) && slices.Contains(named, arn) {
 			continue
@@ -84,7 +86,7 @@ func (m *controllerRoleModel) reconstruct(ctx context.Context, client *aws.Clien
 			return err
 		}
 		if arn == additional {
-			m.Further = listValue(liveStatements(policy.Document))
+			m.Further = fwvalue.ListValue(policydoc.LiveStatements(policy.Document))
 			continue
 		}
 		list, err := statements(policy.Document)

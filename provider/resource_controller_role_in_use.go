@@ -8,12 +8,15 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/failure"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/ownership"
 )
 
 // users finds what the daemon still needs its role for: the instances of node pools, then
 // what it has to delete after them.
-func (m controllerRoleModel) users(ctx context.Context, client *aws.Clients, own made) (*need, error) {
-	if own[madeRole] == "" || m.byPodIdentity() && own[madeReplaced] != "" {
+func (m controllerRoleModel) users(ctx context.Context, client *aws.Clients, own ownership.Record) (*managed.Need, error) {
+	if own[ownership.KeyRole] == "" || m.byPodIdentity() && own[ownership.KeyReplaced] != "" {
 		return nil, nil // it is gone; or the association of the old role has to go before that of the new one
 	}
 	cluster := m.ClusterName.ValueString()
@@ -23,17 +26,17 @@ func (m controllerRoleModel) users(ctx context.Context, client *aws.Clients, own
 	}
 	if len(instances) > 0 {
 		why := fmt.Sprintf("the node pools of cluster %q have %s", cluster, aws.InstancesText(instances))
-		served, err := m.served(ctx, client, own[madeRole])
+		served, err := m.served(ctx, client, own[ownership.KeyRole])
 		if served {
 			return nil, nil
 		}
 		if err != nil {
 			why += fmt.Sprintf("; whether another role serves the daemon is not known: %v", err)
 		}
-		return &need{why: why, refuse: fmt.Errorf("%w (nothing was changed): %s", ErrDaemonRoleInUse, why)}, nil
+		return &managed.Need{Why: why, Refuse: fmt.Errorf("%w (nothing was changed): %s", failure.ErrDaemonRoleInUse, why)}, nil
 	}
-	if made := m.madeByDaemon(ctx, client); made != "" && own[madeReplaced] == "" {
-		return &need{why: "the daemon has to delete " + made, within: leftoversWithin}, nil
+	if made := m.madeByDaemon(ctx, client); made != "" && own[ownership.KeyReplaced] == "" {
+		return &managed.Need{Why: "the daemon has to delete " + made, Within: managed.LeftoversWithin}, nil
 	}
 	return nil, nil
 }

@@ -14,6 +14,11 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/failure"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwvalue"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/iamrole"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/ownership"
 )
 
 // podPlan plans what identity decides. The association belongs to one service account:
@@ -24,9 +29,9 @@ func (m controllerRoleModel) podPlan(prior controllerRoleModel) podModel {
 	case p.Identity.IsUnknown():
 		p.OIDCIssuer, p.AssociationID, p.AssociationARN = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
 	case !p.byPodIdentity():
-		p.OIDCIssuer, p.AssociationID, p.AssociationARN = keepOrCreate(prior.OIDCIssuer), types.StringNull(), types.StringNull()
+		p.OIDCIssuer, p.AssociationID, p.AssociationARN = managed.KeepOrCreate(prior.OIDCIssuer), types.StringNull(), types.StringNull()
 	case p.Namespace.Equal(prior.Namespace) && p.ServiceAccount.Equal(prior.ServiceAccount):
-		p.OIDCIssuer, p.AssociationID, p.AssociationARN = types.StringNull(), keepOrCreate(prior.AssociationID), keepOrCreate(prior.AssociationARN)
+		p.OIDCIssuer, p.AssociationID, p.AssociationARN = types.StringNull(), managed.KeepOrCreate(prior.AssociationID), managed.KeepOrCreate(prior.AssociationARN)
 	default:
 		p.OIDCIssuer, p.AssociationID, p.AssociationARN = types.StringNull(), types.StringUnknown(), types.StringUnknown()
 	}
@@ -35,7 +40,7 @@ func (m controllerRoleModel) podPlan(prior controllerRoleModel) podModel {
 
 // trustKnown tells whether everything is known of which the trust policy is made.
 func (m controllerRoleModel) trustKnown(region string) bool {
-	return known(m.Identity, m.OIDCIssuer, m.NodeRoleARN, m.Namespace, m.ServiceAccount, m.ClusterName) && (region != "" || !m.byPodIdentity())
+	return fwvalue.Known(m.Identity, m.OIDCIssuer, m.NodeRoleARN, m.Namespace, m.ServiceAccount, m.ClusterName) && (region != "" || !m.byPodIdentity())
 }
 
 // trust is the trust policy. With Pod Identity it is for the cluster's service account, by
@@ -51,15 +56,15 @@ func (m controllerRoleModel) trust(region string) string {
 // identityOf reads from a trust policy how pods get the role.
 func identityOf(trust string) string {
 	if strings.Contains(trust, awsspec.PodIdentityPrincipal) {
-		return identityPod
+		return iamrole.IdentityPod
 	}
-	return identityIRSA
+	return iamrole.IdentityIRSA
 }
 
 // checkAccounts refuses ARNs of another partition, account or region than those in which the
 // daemon can use them. region is "" while it is not known.
 func (m controllerRoleModel) checkAccounts(region string, diags *diag.Diagnostics) {
-	if !known(m.NodeRoleARN) {
+	if !fwvalue.Known(m.NodeRoleARN) {
 		return
 	}
 	partition, account := awsspec.PartitionAndAccount(m.NodeRoleARN.ValueString())
@@ -76,14 +81,14 @@ func (m controllerRoleModel) checkAccounts(region string, diags *diag.Diagnostic
 		}
 	}
 	for _, element := range m.NodeRoleARNs.Elements() {
-		if known(element) {
-			check(path.Root("node_role_arns"), text(element), "instances can have roles of their own account only")
+		if fwvalue.Known(element) {
+			check(path.Root("node_role_arns"), fwvalue.Text(element), "instances can have roles of their own account only")
 		}
 	}
 	check(path.Root("permissions_boundary"), m.PermissionsBoundary.ValueString(), "the boundary must be a policy of the role's account, or of AWS")
 	for _, element := range m.AdditionalPolicyARNs.Elements() {
-		if known(element) {
-			check(path.Root("additional_policy_arns"), text(element), "attach policies of the role's account, or of AWS")
+		if fwvalue.Known(element) {
+			check(path.Root("additional_policy_arns"), fwvalue.Text(element), "attach policies of the role's account, or of AWS")
 		}
 	}
 	queue := m.QueueARN.ValueString()
@@ -93,7 +98,7 @@ func (m controllerRoleModel) checkAccounts(region string, diags *diag.Diagnostic
 	}
 }
 
-// madeAssociation is the key in made of the association of a service account. Its identity
+// madeAssociation is the key in the record of the association of a service account. Its identity
 // is the id of the association.
 func madeAssociation(namespace, serviceAccount string) string {
 	return associationKey + namespace + "/" + serviceAccount
@@ -102,7 +107,7 @@ func madeAssociation(namespace, serviceAccount string) string {
 const associationKey = "association "
 
 // associationsIn are the keys of the associations that were made, sorted.
-func associationsIn(own made) []string {
+func associationsIn(own ownership.Record) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(own)), func(key string) bool { return !strings.HasPrefix(key, associationKey) })
 }
 
@@ -114,17 +119,17 @@ func (m controllerRoleModel) associationName() string {
 func (m controllerRoleModel) association() aws.PodAssociation {
 	return aws.PodAssociation{
 		Cluster: m.ClusterName.ValueString(), Namespace: m.Namespace.ValueString(), ServiceAccount: m.ServiceAccount.ValueString(),
-		RoleARN: m.ARN.ValueString(), Tags: stringMap(m.TagsAll),
+		RoleARN: m.ARN.ValueString(), Tags: fwvalue.StringMap(m.TagsAll),
 	}
 }
 
 func (m *controllerRoleModel) associated(a aws.PodAssociation) {
-	m.AssociationID, m.AssociationARN = stringOrNull(a.ID), stringOrNull(a.ARN)
+	m.AssociationID, m.AssociationARN = fwvalue.StringOrNull(a.ID), fwvalue.StringOrNull(a.ARN)
 }
 
 // associate makes or changes the association, and then removes those that are not wanted
 // any more. prior is nil at a creation.
-func (m *controllerRoleModel) associate(ctx context.Context, client *aws.Clients, own made, prior *controllerRoleModel) error {
+func (m *controllerRoleModel) associate(ctx context.Context, client *aws.Clients, own ownership.Record, prior *controllerRoleModel) error {
 	if !m.byPodIdentity() {
 		m.associated(aws.PodAssociation{})
 		return m.dissociate(ctx, client, own, "")
@@ -140,14 +145,14 @@ func (m *controllerRoleModel) associate(ctx context.Context, client *aws.Clients
 		var a aws.PodAssociation
 		a, err = client.CreatePodAssociation(ctx, want)
 		a, err = aws.Finish(a, err, func() (aws.PodAssociation, error) { return client.FinishPodAssociation(ctx, want) }, func(left aws.PodAssociation) {
-			own.takeUp(key, left.ID, fmt.Sprintf("Pod Identity association of service account %q", want.Namespace+"/"+want.ServiceAccount))
+			own.TakeUp(key, left.ID, fmt.Sprintf("Pod Identity association of service account %q", want.Namespace+"/"+want.ServiceAccount))
 		})
 		if a.ID != "" {
 			own[key] = a.ID
 			m.associated(a)
 		}
 		if errors.Is(err, aws.ErrConflict) {
-			err = fmt.Errorf("%w: %w", ErrOtherAssociation, err)
+			err = fmt.Errorf("%w: %w", failure.ErrOtherAssociation, err)
 		}
 	}
 	if err != nil {
@@ -157,7 +162,7 @@ func (m *controllerRoleModel) associate(ctx context.Context, client *aws.Clients
 }
 
 // dissociate removes the associations that were made, besides the one to keep.
-func (m *controllerRoleModel) dissociate(ctx context.Context, client *aws.Clients, own made, keep string) error {
+func (m *controllerRoleModel) dissociate(ctx context.Context, client *aws.Clients, own ownership.Record, keep string) error {
 	for _, key := range associationsIn(own) {
 		if key == keep {
 			continue
@@ -173,7 +178,7 @@ func (m *controllerRoleModel) dissociate(ctx context.Context, client *aws.Client
 // refreshAssociation sets the model to the live association. An association that gives the
 // pods another role, or no session tags, has no id in the state, and the next apply corrects
 // it.
-func (m *controllerRoleModel) refreshAssociation(ctx context.Context, client *aws.Clients, found aws.Role, own made, recorded bool) error {
+func (m *controllerRoleModel) refreshAssociation(ctx context.Context, client *aws.Clients, found aws.Role, own ownership.Record, recorded bool) error {
 	cluster := m.ClusterName.ValueString()
 	if !recorded && m.byPodIdentity() {
 		a, err := client.FindPodAssociation(ctx, cluster, m.Namespace.ValueString(), m.ServiceAccount.ValueString())
@@ -194,20 +199,20 @@ func (m *controllerRoleModel) refreshAssociation(ctx context.Context, client *aw
 			return err
 		case key == m.associationName() && a.RoleARN == m.ARN.ValueString() && !a.Untagged && a.TargetRoleARN == "":
 			m.associated(a)
-			m.tellApart(found.Tags, a.Tags)
+			m.TellApart(found.Tags, a.Tags)
 		}
 	}
 	return nil
 }
 
-// takeBack removes what a failed creation made, also an association whose creation was not
+// TakeBack removes what a failed creation made, also an association whose creation was not
 // answered: it gives the pods the role that was made here.
-func (r *controllerRole) takeBack(ctx context.Context, j job[*aws.Clients], plan controllerRoleModel) error {
-	if plan.byPodIdentity() && j.own[madeRole] != "" && len(associationsIn(j.own)) == 0 {
-		a, err := j.client.FindPodAssociation(ctx, plan.ClusterName.ValueString(), plan.Namespace.ValueString(), plan.ServiceAccount.ValueString())
+func (r *controllerRole) TakeBack(ctx context.Context, j managed.Job[*aws.Clients], plan controllerRoleModel) error {
+	if plan.byPodIdentity() && j.Own[ownership.KeyRole] != "" && len(associationsIn(j.Own)) == 0 {
+		a, err := j.Client.FindPodAssociation(ctx, plan.ClusterName.ValueString(), plan.Namespace.ValueString(), plan.ServiceAccount.ValueString())
 		if err == nil && a.RoleARN == plan.ARN.ValueString() {
-			j.own[plan.associationName()] = a.ID
+			j.Own[plan.associationName()] = a.ID
 		}
 	}
-	return plan.remove(ctx, j.client, j.own)
+	return plan.remove(ctx, j.Client, j.Own)
 }

@@ -15,6 +15,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwvalue"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/policydoc"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/validate"
 )
 
@@ -71,8 +74,8 @@ func checkRoleStatements(text string) error {
 
 // policiesKnown tells whether everything is known of which the policies are made.
 func (m controllerRoleModel) policiesKnown() bool {
-	return known(m.NodeRoleARN, m.NodeRoleARNs, m.QueueARN, m.QueueKeyARN, m.ImageARNs, m.Name, m.Path, m.ClusterName) &&
-		!anyUnknown(m.NodeRoleARNs) && !anyUnknown(m.ImageARNs) && wholeList(m.Further)
+	return fwvalue.Known(m.NodeRoleARN, m.NodeRoleARNs, m.QueueARN, m.QueueKeyARN, m.ImageARNs, m.Name, m.Path, m.ClusterName) &&
+		!fwvalue.AnyUnknown(m.NodeRoleARNs) && !fwvalue.AnyUnknown(m.ImageARNs) && fwvalue.WholeList(m.Further)
 }
 
 // policiesMadeAs tells whether the policies are made of the same as those of prior.
@@ -91,10 +94,10 @@ func (r *controllerRole) planPolicies(plan, prior controllerRoleModel, region st
 		documents := plan.documents(region)
 		for name, document := range documents {
 			if err := awsspec.CheckPolicySize(name, document); err != nil {
-				diags.AddAttributeError(path.Root("policies"), "Policy too large", fmt.Sprintf("karpenter_controller_role %q: %v.", importID(plan), err))
+				diags.AddAttributeError(path.Root("policies"), "Policy too large", fmt.Sprintf("karpenter_controller_role %q: %v.", managed.ImportID(plan), err))
 			}
 		}
-		set("policies", planPolicies(prior.Policies, documents))
+		set("policies", policydoc.PlanPolicies(prior.Policies, documents))
 		set("policy_arns", plan.policyARNs(region, documents))
 	case prior.Policies.IsNull(): // a new role: they stay unknown
 	case !plan.policiesMadeAs(prior): // without a region, nobody knows yet what they become
@@ -112,7 +115,7 @@ func (m *controllerRoleModel) reconstructStatement(s statement, region, partitio
 	switch {
 	case len(s.Resource) == 0:
 	case s.Action.has("iam:PassRole"):
-		m.NodeRoleARN, m.NodeRoleARNs = types.StringValue(s.Resource[0]), setOrNull(s.Resource[1:])
+		m.NodeRoleARN, m.NodeRoleARNs = types.StringValue(s.Resource[0]), fwvalue.SetOrNull(s.Resource[1:])
 	case s.Action.has("sqs:ReceiveMessage"):
 		m.QueueARN = types.StringValue(s.Resource[0])
 	case !own:
@@ -120,6 +123,6 @@ func (m *controllerRoleModel) reconstructStatement(s statement, region, partitio
 		m.QueueKeyARN = types.StringValue(s.Resource[0])
 	case s.Action.has("ssm:GetParameter"):
 		public := fmt.Sprintf("arn:%s:ssm:%s::parameter%s", partition, region, awsspec.PublicParameters)
-		m.ImageARNs = setOrNull(slices.DeleteFunc(slices.Clone(s.Resource), func(arn string) bool { return strings.HasPrefix(arn, public) }))
+		m.ImageARNs = fwvalue.SetOrNull(slices.DeleteFunc(slices.Clone(s.Resource), func(arn string) bool { return strings.HasPrefix(arn, public) }))
 	}
 }

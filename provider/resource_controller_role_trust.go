@@ -5,12 +5,16 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwvalue"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/session"
 )
 
 // warnTrust says what must follow in karpenter_daemon when the role trusts another service
 // account, or trusts it in another way.
 func (r *controllerRole) warnTrust(m, prior controllerRoleModel, diags *diag.Diagnostics) {
-	if !known(m.Identity, m.ClusterName, m.Namespace, m.ServiceAccount) {
+	if !fwvalue.Known(m.Identity, m.ClusterName, m.Namespace, m.ServiceAccount) {
 		return
 	}
 	var follow []string
@@ -35,17 +39,17 @@ func (r *controllerRole) warnTrust(m, prior controllerRoleModel, diags *diag.Dia
 	}
 	diags.AddWarning("The daemon must follow the role", fmt.Sprintf(
 		"karpenter_controller_role %q: after this change, the role no longer trusts the daemon as it was. In karpenter_daemon, %s, in the same apply: otherwise the daemon has no credentials, and no node is launched, replaced or terminated.",
-		importID(m), strings.Join(follow, " and ")))
+		managed.ImportID(m), strings.Join(follow, " and ")))
 }
 
 // notePlan keeps the plan of the role for the plan of the daemon, if all is known on which a
 // daemon depends.
 func (r *controllerRole) notePlan(m controllerRoleModel) {
-	if !known(m.ARN, m.ClusterName, m.Identity, m.Namespace, m.ServiceAccount) || m.ARN.IsNull() {
+	if !fwvalue.Known(m.ARN, m.ClusterName, m.Identity, m.Namespace, m.ServiceAccount) || m.ARN.IsNull() {
 		return
 	}
-	r.session.roles.note(m.ARN.ValueString(), plannedRole{
-		name: m.Name.ValueString(), cluster: m.ClusterName.ValueString(), namespace: m.Namespace.ValueString(), serviceAccount: m.ServiceAccount.ValueString(),
-		byPodIdentity: m.byPodIdentity(),
+	r.Session.Roles.Note(m.ARN.ValueString(), session.PlannedRole{
+		Name: m.Name.ValueString(), Cluster: m.ClusterName.ValueString(), Namespace: m.Namespace.ValueString(), ServiceAccount: m.ServiceAccount.ValueString(),
+		ByPodIdentity: m.byPodIdentity(),
 	})
 }

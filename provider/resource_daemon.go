@@ -30,13 +30,16 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/convert"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwvalue"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/ownership"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/validate"
 )
 
 const daemonTimeout = 10 * time.Minute
 
 type daemon struct {
-	frame[daemonModel, *cluster]
+	managed.Frame[daemonModel, *cluster]
 }
 
 type daemonModel struct {
@@ -70,23 +73,23 @@ type daemonModel struct {
 	Annotations      types.Map    `tfsdk:"annotations"`
 	Needs            types.Set    `tfsdk:"needs"` // nobody reads it: it sets the order
 	convert.Pods
-	readyModel
+	managed.ReadyModel
 	ID      types.String `tfsdk:"id"`
 	Objects types.Map    `tfsdk:"objects"`
-	limitsModel
+	managed.LimitsModel
 }
 
-func (m daemonModel) ids() []string { return []string{m.Namespace.ValueString()} }
+func (m daemonModel) IDs() []string { return []string{m.Namespace.ValueString()} }
 
 func newDaemon() resource.Resource {
 	r := &daemon{}
-	r.frame = inCluster(base{kind: "daemon", keys: []string{"namespace"}}, times{create: daemonTimeout, update: daemonTimeout, delete: inUseTimeout}, r)
+	r.Frame = inCluster(managed.Base{Kind: "daemon", Keys: []string{"namespace"}}, managed.Times{Create: daemonTimeout, Update: daemonTimeout, Delete: managed.InUseTimeout}, r)
 	return r
 }
 
 // Metadata gives the type name. A new namespace changes the identity.
 func (r *daemon) Metadata(ctx context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
-	r.frame.Metadata(ctx, req, resp)
+	r.Frame.Metadata(ctx, req, resp)
 	resp.ResourceBehavior.MutableIdentity = true
 }
 
@@ -152,14 +155,14 @@ func (r *daemon) attributes(ctx context.Context) map[string]schema.Attribute {
 		},
 
 		"needs": needsAttribute(),
-		"wait":  waitAttribute("the Deployment is rolled out"),
-		"ready": readyAttribute("the Deployment was rolled out, and a replica is available,"),
+		"wait":  managed.WaitAttribute("the Deployment is rolled out"),
+		"ready": managed.ReadyAttribute("the Deployment was rolled out, and a replica is available,"),
 		"id":    schema.StringAttribute{Computed: true, MarkdownDescription: "Namespace and name of the Deployment, for `daemon` of `karpenter_node_class`."},
 		"objects": schema.MapAttribute{
 			Computed: true, ElementType: types.StringType,
 			MarkdownDescription: "The daemon's objects in the cluster. Each value is a digest of the declared object, or names the fields that somebody else changed.",
 		},
-		"timeouts": r.timeoutsAttribute(ctx),
+		"timeouts": r.TimeoutsAttribute(ctx),
 	}
 }
 
@@ -226,7 +229,7 @@ func endpointKindAttributes() map[string]schema.Attribute {
 // planEndpoints fills in which endpoints the daemon calls, where the configuration does not
 // say.
 func (r *daemon) planEndpoints(ctx context.Context, config daemonModel, plan *daemonModel, set func(name string, value any)) {
-	fips, dualStack := r.session.endpointKinds(ctx)
+	fips, dualStack := r.Session.EndpointKinds(ctx)
 	if config.FIPS.IsNull() {
 		plan.FIPS = fips
 		set("use_fips_endpoint", fips)
@@ -293,11 +296,11 @@ func choiceAttribute(description, otherwise string, of []string) schema.Attribut
 // another version of the provider changes, and what somebody else has changed in
 // the cluster.
 func (r *daemon) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() || r.session == nil {
+	if req.Plan.Raw.IsNull() || r.Session == nil {
 		return
 	}
-	config, okConfig := get[daemonModel](ctx, req.Config, &resp.Diagnostics)
-	plan, okPlan := get[daemonModel](ctx, resp.Plan, &resp.Diagnostics)
+	config, okConfig := managed.Get[daemonModel](ctx, req.Config, &resp.Diagnostics)
+	plan, okPlan := managed.Get[daemonModel](ctx, resp.Plan, &resp.Diagnostics)
 	if !okConfig || !okPlan {
 		return
 	}
@@ -305,8 +308,8 @@ func (r *daemon) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root(name), value)...)
 	}
 	plan.ImageReference = types.StringUnknown()
-	if whollyKnown(ctx, plan.Image) {
-		reference, err := imageReference(ctx, r.session, plan.Image)
+	if fwvalue.WhollyKnown(ctx, plan.Image) {
+		reference, err := imageReference(ctx, r.Session, plan.Image)
 		if err != nil {
 			resp.Diagnostics.AddAttributeError(path.Root("image"), "Invalid karpenter_daemon", err.Error()+".")
 			return
@@ -315,29 +318,29 @@ func (r *daemon) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
 	}
 	set("image_reference", plan.ImageReference)
 	if config.Region.IsNull() {
-		if region := r.planRegion(ctx, &resp.Diagnostics); region != "" {
+		if region := r.PlanRegion(ctx, &resp.Diagnostics); region != "" {
 			plan.Region = types.StringValue(region)
 			set("region", plan.Region)
 		}
 	} else {
-		r.planCluster(ctx, &resp.Diagnostics)
+		r.PlanCluster(ctx, &resp.Diagnostics)
 	}
 	r.planEndpoints(ctx, config, &plan, set)
-	if eks := r.session.eks; eks != nil && r.session.unknownCluster == "" && !plan.ClusterName.IsUnknown() && plan.ClusterName.ValueString() != eks.clusterName {
+	if eks := r.Session.EKS; eks != nil && r.Session.UnknownCluster == "" && !plan.ClusterName.IsUnknown() && plan.ClusterName.ValueString() != eks.ClusterName {
 		resp.Diagnostics.AddAttributeError(path.Root("cluster_name"), "Conflicting cluster names", fmt.Sprintf(
 			"cluster_name of karpenter_daemon is %q, but eks.cluster_name of the provider is %q. The daemon must run in the cluster for which it launches nodes: set both to the same name.",
-			plan.ClusterName.ValueString(), eks.clusterName))
+			plan.ClusterName.ValueString(), eks.ClusterName))
 	}
 	r.checkTrust(plan, &resp.Diagnostics)
-	if prior, _ := priorOf[daemonModel](ctx, req, &resp.Diagnostics); plan.asksOtherwise(prior) {
+	if prior, _ := managed.PriorOf[daemonModel](ctx, req, &resp.Diagnostics); plan.asksOtherwise(prior) {
 		r.warnPlannedCredentials(ctx, plan, &resp.Diagnostics)
 	}
-	if own, replaced := replacedOwn(ctx, req, &resp.Diagnostics); replaced {
+	if own, replaced := ownership.ReplacedOwn(ctx, req, &resp.Diagnostics); replaced {
 		r.warnReplaced(ctx, own, plan, &resp.Diagnostics)
 	}
 	if !plan.Namespace.IsUnknown() {
 		set("id", plan.deploymentID())
-		r.identify(ctx, resp.Identity, &resp.Diagnostics, plan)
+		r.Identify(ctx, resp.Identity, &resp.Diagnostics, plan)
 	}
 	set("objects", types.MapUnknown(types.StringType))
 	if !plan.complete(ctx) {
@@ -357,7 +360,7 @@ func (m daemonModel) deploymentID() types.String {
 
 // complete tells whether all is known that the objects are made of.
 func (m daemonModel) complete(ctx context.Context) bool {
-	return whollyKnown(ctx, m.Pods.Values()...) && whollyKnown(ctx, m.Namespace, m.ServiceAccount, m.ClusterName, m.ClusterEndpoint, m.Region, m.FIPS, m.DualStack, m.RoleARN, m.QueueName,
+	return fwvalue.WhollyKnown(ctx, m.Pods.Values()...) && fwvalue.WhollyKnown(ctx, m.Namespace, m.ServiceAccount, m.ClusterName, m.ClusterEndpoint, m.Region, m.FIPS, m.DualStack, m.RoleARN, m.QueueName,
 		m.Image, m.ImageReference, m.Replicas, m.LogLevel, m.PreferencePolicy, m.MinValuesPolicy, m.Landing, m.NodeCost, m.PauseDisruption, m.ReservedENIs, m.MemoryOverhead, m.ClusterCA, m.IsolatedVPC, m.LogKeys, m.LegacyAPI, m.SchedulerConfig, m.Labels, m.Annotations)
 }
 
@@ -372,7 +375,7 @@ func (m daemonModel) objects(ctx context.Context) ([]*unstructured.Unstructured,
 		Landing: m.Landing.ValueString(), NodeCost: m.NodeCost.ValueString(), PauseDisruption: m.PauseDisruption.ValueBool(),
 		ReservedENIs: m.ReservedENIs.ValueInt32(), MemoryOverhead: m.MemoryOverhead.ValueString(), ClusterCA: m.ClusterCA.ValueString(),
 		IsolatedVPC: m.IsolatedVPC.ValueBool(), LogKeys: m.LogKeys.ValueString(), LegacyAPI: m.LegacyAPI.ValueBool(),
-		SchedulerConfig: m.SchedulerConfig.ValueString(), Labels: stringMap(m.Labels), Annotations: stringMap(m.Annotations), Pods: m.Install(ctx, &diags),
+		SchedulerConfig: m.SchedulerConfig.ValueString(), Labels: fwvalue.StringMap(m.Labels), Annotations: fwvalue.StringMap(m.Annotations), Pods: m.Install(ctx, &diags),
 	}
 	options.PullPolicy = convert.PullPolicy(ctx, m.Image, &diags)
 	if err := asError(diags); err != nil {
@@ -387,7 +390,7 @@ func digests(objects []*unstructured.Unstructured) types.Map {
 	for _, obj := range objects {
 		out[kube.RefOf(obj).String()] = digest(obj)
 	}
-	return mapValue(out)
+	return fwvalue.MapValue(out)
 }
 
 // digest is the beginning of the hash of an object's content.

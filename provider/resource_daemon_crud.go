@@ -13,30 +13,33 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwvalue"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/ownership"
 )
 
 // newerKubernetes is the summary of a warning.
 const newerKubernetes = "The Kubernetes version is newer than the provider"
 
-// create installs the daemon, definitions first.
-func (r *daemon) create(ctx context.Context, j job[*cluster], plan *daemonModel) error {
-	plan.Objects = mapValue(nil)
+// Make installs the daemon, definitions first.
+func (r *daemon) Make(ctx context.Context, j managed.Job[*cluster], plan *daemonModel) error {
+	plan.Objects = fwvalue.MapValue(nil)
 	objects, err := r.prepare(ctx, j, plan)
 	if err != nil {
 		return err
 	}
-	if err := j.client.noOtherController(ctx, namespacesOf(j.own, *plan), j.diags); err != nil {
+	if err := j.Client.noOtherController(ctx, namespacesOf(j.Own, *plan), j.Diags); err != nil {
 		return err
 	}
-	if err := j.client.install(ctx, objects, j.own, plan.AdoptDefinitions.ValueBool()); err != nil {
-		warnAdopted(j.own, j.diags) // what is taken back leaves them
+	if err := j.Client.install(ctx, objects, j.Own, plan.AdoptDefinitions.ValueBool()); err != nil {
+		warnAdopted(j.Own, j.Diags) // what is taken back leaves them
 		return err
 	}
 	plan.Objects = digests(objects)
 	return nil
 }
 
-func (r *daemon) awaitReady(ctx context.Context, c *cluster, m daemonModel) error {
+func (r *daemon) AwaitReady(ctx context.Context, c *cluster, m daemonModel) error {
 	live, err := c.Wait(ctx, deploymentRef(m.Namespace.ValueString()), kube.RolledOut)
 	if err != nil {
 		return err
@@ -44,42 +47,42 @@ func (r *daemon) awaitReady(ctx context.Context, c *cluster, m daemonModel) erro
 	return goingError(live)
 }
 
-// read compares every object with what was applied.
-func (r *daemon) read(ctx context.Context, j job[*cluster], state *daemonModel) (bool, error) {
+// Observe compares every object with what was applied.
+func (r *daemon) Observe(ctx context.Context, j managed.Job[*cluster], state *daemonModel) (bool, error) {
 	if state.ClusterName.IsNull() { // imported
-		if err := state.reconstruct(ctx, j.client, r.session.image); err != nil {
+		if err := state.reconstruct(ctx, j.Client, r.Session.Image); err != nil {
 			return true, err
 		}
 	}
-	seen, err := state.liveObjects(ctx, j.client, j.own, j.recorded)
-	if err != nil || j.own.nothing() {
+	seen, err := state.liveObjects(ctx, j.Client, j.Own, j.Recorded)
+	if err != nil || j.Own.Nothing() {
 		return false, err
 	}
-	state.Objects = mapValue(seen.states)
+	state.Objects = fwvalue.MapValue(seen.states)
 	deployment := deploymentRef(state.Namespace.ValueString())
 	rolledOut, available := false, true
-	if found, err := j.client.Get(ctx, deployment); err == nil && j.own.is(deployment.Key(), string(found.GetUID())) {
+	if found, err := j.Client.Get(ctx, deployment); err == nil && j.Own.Is(deployment.Key(), string(found.GetUID())) {
 		rolledOut, _ = kube.RolledOut(found)
-		available = r.warnHealth(ctx, j.client, *state, found, j.diags)
-		r.warnCredentials(ctx, j.client, *state, j.diags)
+		available = r.warnHealth(ctx, j.Client, *state, found, j.Diags)
+		r.warnCredentials(ctx, j.Client, *state, j.Diags)
 	}
-	state.refresh(rolledOut)
+	state.Refresh(rolledOut)
 	if !available {
-		state.fails()
+		state.Fails()
 	}
 	for _, in := range seen.renamed {
-		warnRenamed(&r.base, j.diags, state, in)
+		warnRenamed(&r.Base, j.Diags, state, in)
 	}
 	for _, object := range seen.going {
-		warnGoing(&r.base, j.diags, state, object, "The next apply waits until it is gone, and creates it anew.")
+		warnGoing(&r.Base, j.Diags, state, object, "The next apply waits until it is gone, and creates it anew.")
 	}
 	return true, nil
 }
 
-// update applies the objects again, and removes objects that are no longer declared: the
+// Change applies the objects again, and removes objects that are no longer declared: the
 // old service account after a change of its name, all but the definitions after a new
 // namespace. A change of needs writes nothing as long as the objects are as planned.
-func (r *daemon) update(ctx context.Context, j job[*cluster], plan *daemonModel, prior daemonModel) error {
+func (r *daemon) Change(ctx context.Context, j managed.Job[*cluster], plan *daemonModel, prior daemonModel) error {
 	if !plan.Needs.Equal(prior.Needs) && plan.Objects.Equal(prior.Objects) && plan.AdoptDefinitions.Equal(prior.AdoptDefinitions) {
 		return nil
 	}
@@ -87,64 +90,64 @@ func (r *daemon) update(ctx context.Context, j job[*cluster], plan *daemonModel,
 	if err != nil {
 		return err
 	}
-	if err := j.client.nothingStaleNeeded(ctx, objects, j.own); err != nil {
+	if err := j.Client.nothingStaleNeeded(ctx, objects, j.Own); err != nil {
 		return err
 	}
-	if err := j.client.noOtherController(ctx, namespacesOf(j.own, *plan), j.diags); err != nil {
+	if err := j.Client.noOtherController(ctx, namespacesOf(j.Own, *plan), j.Diags); err != nil {
 		return err
 	}
 	// What would refuse the installation is found before the running daemon ends.
 	adopting := plan.AdoptDefinitions.ValueBool()
-	if _, err := j.client.foreign(ctx, objects, j.own, adopting); err != nil {
+	if _, err := j.Client.foreign(ctx, objects, j.Own, adopting); err != nil {
 		return err
 	}
-	if err := j.client.haltStale(ctx, objects, j.own); err != nil {
+	if err := j.Client.haltStale(ctx, objects, j.Own); err != nil {
 		return err
 	}
-	if err := j.client.install(ctx, objects, j.own, adopting); err != nil {
+	if err := j.Client.install(ctx, objects, j.Own, adopting); err != nil {
 		return err
 	}
 	plan.Objects = digests(objects)
-	return j.client.removeStale(ctx, objects, j.own, j.diags)
+	return j.Client.removeStale(ctx, objects, j.Own, j.Diags)
 }
 
-// remove removes everything that was made, in the opposite order. It refuses while an
+// Remove removes everything that was made, in the opposite order. It refuses while an
 // object still needs the daemon or its definitions, or while something runs in AWS that
 // only the daemon ends.
-func (r *daemon) remove(ctx context.Context, j job[*cluster], state daemonModel) error {
-	if err := j.client.awaitNothingLeft(ctx, j.own); err != nil {
+func (r *daemon) Remove(ctx context.Context, j managed.Job[*cluster], state daemonModel) error {
+	if err := j.Client.awaitNothingLeft(ctx, j.Own); err != nil {
 		return err
 	}
-	runs, err := j.client.runsOurs(ctx, j.own)
+	runs, err := j.Client.runsOurs(ctx, j.Own)
 	if err == nil && runs {
-		err = r.awaitNoLeftovers(ctx, state, j.diags)
+		err = r.awaitNoLeftovers(ctx, state, j.Diags)
 	}
 	if err != nil {
 		return err
 	}
-	j.spare()
+	j.Spare()
 	objects, err := state.objects(ctx)
 	if err != nil {
 		return err
 	}
-	used, err := j.client.usedOfOthers(ctx, objects, j.own)
+	used, err := j.Client.usedOfOthers(ctx, objects, j.Own)
 	if err != nil {
 		return err
 	}
-	if err := j.client.remove(ctx, state, j.own, j.diags); err != nil {
+	if err := j.Client.remove(ctx, state, j.Own, j.Diags); err != nil {
 		return err
 	}
 	if len(used) > 0 {
-		j.diags.AddWarning("Objects of others were not deleted", fmt.Sprintf(
-			"karpenter_daemon %q: the daemon used %s, which this configuration did not create. What of these still exists was not deleted. Delete it yourself if nobody needs it.", importID(state), strings.Join(used, ", ")))
+		j.Diags.AddWarning("Objects of others were not deleted", fmt.Sprintf(
+			"karpenter_daemon %q: the daemon used %s, which this configuration did not create. What of these still exists was not deleted. Delete it yourself if nobody needs it.", managed.ImportID(state), strings.Join(used, ", ")))
 	}
-	warnAdopted(j.own, j.diags)
+	warnAdopted(j.Own, j.Diags)
 	return nil
 }
 
 // namespacesOf are the namespaces in which this configuration has, or gets, the daemon. After a
 // move that was broken off there are two.
-func namespacesOf(own made, plan daemonModel) []string {
+func namespacesOf(own ownership.Record, plan daemonModel) []string {
 	namespaces := []string{plan.Namespace.ValueString()}
 	for _, key := range slices.Sorted(maps.Keys(own)) {
 		if ref, isObject := kube.ParseKey(key); isObject && ref.Kind == deploymentKind {
@@ -154,22 +157,22 @@ func namespacesOf(own made, plan daemonModel) []string {
 	return namespaces
 }
 
-// takeBack removes what a failed creation has made.
-func (r *daemon) takeBack(ctx context.Context, j job[*cluster], plan daemonModel) error {
-	return j.client.takeBack(ctx, plan, j.own, j.diags)
+// TakeBack removes what a failed creation has made.
+func (r *daemon) TakeBack(ctx context.Context, j managed.Job[*cluster], plan daemonModel) error {
+	return j.Client.takeBack(ctx, plan, j.Own, j.Diags)
 }
 
 // prepare gives the objects to install. The daemon must work with the cluster's version.
 // prepare fills in the values that were unknown in the plan.
-func (r *daemon) prepare(ctx context.Context, j job[*cluster], plan *daemonModel) ([]*unstructured.Unstructured, error) {
+func (r *daemon) prepare(ctx context.Context, j managed.Job[*cluster], plan *daemonModel) ([]*unstructured.Unstructured, error) {
 	if plan.Region.IsUnknown() {
-		clients, err := r.session.AWS(ctx)
+		clients, err := r.Session.AWS(ctx)
 		if err != nil {
 			return nil, err
 		}
 		plan.Region = types.StringValue(clients.Region())
 	}
-	fips, dualStack := r.session.endpointKinds(ctx)
+	fips, dualStack := r.Session.EndpointKinds(ctx)
 	if plan.FIPS.IsUnknown() {
 		plan.FIPS = fips
 	}
@@ -177,7 +180,7 @@ func (r *daemon) prepare(ctx context.Context, j job[*cluster], plan *daemonModel
 		plan.DualStack = dualStack
 	}
 	plan.ID = plan.deploymentID()
-	reference, err := imageReference(ctx, r.session, plan.Image)
+	reference, err := imageReference(ctx, r.Session, plan.Image)
 	if err != nil {
 		return nil, err
 	}
@@ -186,9 +189,9 @@ func (r *daemon) prepare(ctx context.Context, j job[*cluster], plan *daemonModel
 	if err != nil {
 		return nil, err
 	}
-	newer, err := j.client.checkVersion()
+	newer, err := j.Client.CheckVersion()
 	if newer != "" {
-		j.diags.AddWarning(newerKubernetes, fmt.Sprintf("karpenter_daemon %q: %s.", importID(*plan), newer))
+		j.Diags.AddWarning(newerKubernetes, fmt.Sprintf("karpenter_daemon %q: %s.", managed.ImportID(*plan), newer))
 	}
 	return objects, err
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/convert"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/session"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/validate"
 )
 
@@ -41,14 +42,14 @@ func imageAttribute() schema.Attribute {
 var errNoImage = errors.New("no image to deploy")
 
 // imageReference is the image to deploy. Unknown parts must not be in the attribute.
-func imageReference(ctx context.Context, s *session, attribute types.Object) (string, error) {
-	if digest := s.image.Digest; digest != "" {
+func imageReference(ctx context.Context, s *session.Session, attribute types.Object) (string, error) {
+	if digest := s.Image.Digest; digest != "" {
 		if err := install.CheckDigest(digest); err != nil {
 			return "", fmt.Errorf("this build of the provider is broken: its image has %w", err)
 		}
 	}
 	var diags diag.Diagnostics
-	image := convert.Image(ctx, attribute, s.image, &diags)
+	image := convert.Image(ctx, attribute, s.Image, &diags)
 	if err := asError(diags); err != nil {
 		return "", err
 	}
@@ -61,7 +62,7 @@ func imageReference(ctx context.Context, s *session, attribute types.Object) (st
 	}
 	return "", fmt.Errorf("%w: %s, and this build of the provider (version %s) was made without the digest of an image: use a release of the provider, "+
 		"or build and push an image with make image and name it, such as image = { registry = \"registry.example.com\", repository = %q, tag = \"1.0.0\" }",
-		errNoImage, what, s.version, install.DefaultRepository)
+		errNoImage, what, s.Version, install.DefaultRepository)
 }
 
 // asError is the first error among the diagnostics; nil if there is none.

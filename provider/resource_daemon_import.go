@@ -18,6 +18,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/convert"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwvalue"
 )
 
 // reconstruct fills an imported model with the values from which the Deployment and
@@ -44,7 +45,7 @@ func (m *daemonModel) reconstruct(ctx context.Context, c *cluster, usual install
 		return err
 	}
 	m.ServiceAccount = types.StringValue(pod.ServiceAccountName)
-	m.RoleARN = stringOrNull(account.GetAnnotations()[install.RoleARNAnnotation])
+	m.RoleARN = fwvalue.StringOrNull(account.GetAnnotations()[install.RoleARNAnnotation])
 	var diags diag.Diagnostics
 	m.Image = convert.ImageOf(ctx, install.ParseImage(container.Image), container.ImagePullPolicy, usual, &diags)
 	m.ImageReference = types.StringValue(container.Image)
@@ -53,12 +54,12 @@ func (m *daemonModel) reconstruct(ctx context.Context, c *cluster, usual install
 		return err
 	}
 	m.Pods = convert.PodsOf(ctx, &deployment, budget, &diags)
-	m.ClusterEndpoint = stringOrNull(environment(container, install.EnvClusterEndpoint))
+	m.ClusterEndpoint = fwvalue.StringOrNull(environment(container, install.EnvClusterEndpoint))
 	m.Replicas = types.Int32PointerValue(deployment.Spec.Replicas)
 	m.ClusterName = types.StringValue(environment(container, install.EnvClusterName))
 	m.Region = types.StringValue(environment(container, install.EnvRegion))
 	m.FIPS, m.DualStack = types.BoolValue(on(container, install.EnvFIPS)), types.BoolValue(on(container, install.EnvDualStack))
-	m.QueueName = stringOrNull(environment(container, install.EnvInterruptionQueue))
+	m.QueueName = fwvalue.StringOrNull(environment(container, install.EnvInterruptionQueue))
 	m.LogLevel = types.StringValue(environment(container, install.EnvLogLevel))
 	m.PreferencePolicy = types.StringValue(environment(container, install.EnvPreferencePolicy))
 	m.Landing = types.StringValue(cmp.Or(environment(container, install.EnvLanding), install.LandingAuto))
@@ -69,7 +70,7 @@ func (m *daemonModel) reconstruct(ctx context.Context, c *cluster, usual install
 	if err := m.reconstructDefinitions(ctx, c); err != nil {
 		return err
 	}
-	m.SchedulerConfig = stringOrNull(environment(container, install.EnvSchedulerConfig))
+	m.SchedulerConfig = fwvalue.StringOrNull(environment(container, install.EnvSchedulerConfig))
 	m.ID, m.Wait = m.deploymentID(), types.BoolValue(true)
 	own := map[string]string{}
 	for key, value := range deployment.Labels {
@@ -77,9 +78,9 @@ func (m *daemonModel) reconstruct(ctx context.Context, c *cluster, usual install
 			own[key] = value
 		}
 	}
-	m.Labels = mapValueOrNull(own)
+	m.Labels = fwvalue.MapValueOrNull(own)
 	shared := convert.Common(deployment.Annotations, deployment.Spec.Template.Annotations, account.GetAnnotations())
-	m.Annotations = mapValueOrNull(shared)
+	m.Annotations = fwvalue.MapValueOrNull(shared)
 	return asError(diags)
 }
 

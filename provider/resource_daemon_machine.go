@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwvalue"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/validate"
 )
 
@@ -55,7 +56,7 @@ func (m *daemonModel) reconstructMachines(c corev1.Container) {
 	enis, _ := strconv.ParseInt(environment(c, install.EnvReservedENIs), 10, 32)
 	m.ReservedENIs = types.Int32Value(int32(enis))
 	m.MemoryOverhead = types.StringValue(cmp.Or(environment(c, install.EnvMemoryOverhead), install.DefaultMemoryOverhead))
-	m.ClusterCA = stringOrNull(environment(c, install.EnvClusterCA))
+	m.ClusterCA = fwvalue.StringOrNull(environment(c, install.EnvClusterCA))
 	isolated, err := strconv.ParseBool(environment(c, install.EnvIsolatedVPC))
 	m.IsolatedVPC = types.BoolValue(err == nil && isolated)
 	m.LogKeys = types.StringValue(cmp.Or(environment(c, install.EnvLogKeys), install.LogKeysKarpenter))

@@ -13,11 +13,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwvalue"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
 )
 
 // ValidateConfig refuses values that do not fit each other, and names that are taken.
 func (r *daemon) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
-	config, ok := get[daemonModel](ctx, req.Config, &resp.Diagnostics)
+	config, ok := managed.Get[daemonModel](ctx, req.Config, &resp.Diagnostics)
 	if !ok {
 		return
 	}
@@ -32,15 +34,15 @@ func (r *daemon) ValidateConfig(ctx context.Context, req resource.ValidateConfig
 	if diags.HasError() {
 		return // a validator of the attribute has said it
 	}
-	if pods.Resources != nil && whollyKnown(ctx, config.Resources) && !negative(pods.Resources.Requests, pods.Resources.Limits) {
+	if pods.Resources != nil && fwvalue.WhollyKnown(ctx, config.Resources) && !negative(pods.Resources.Requests, pods.Resources.Limits) {
 		object(path.Root("resources"), install.CheckResources(*pods.Resources))
 	}
-	if whollyKnown(ctx, config.Tolerations) {
+	if fwvalue.WhollyKnown(ctx, config.Tolerations) {
 		for i, toleration := range pods.Tolerations {
 			object(path.Root("tolerations").AtListIndex(i), install.CheckToleration(toleration))
 		}
 	}
-	if whollyKnown(ctx, config.PodDisruptionBudget, config.Replicas) && !config.PodDisruptionBudget.IsNull() {
+	if fwvalue.WhollyKnown(ctx, config.PodDisruptionBudget, config.Replicas) && !config.PodDisruptionBudget.IsNull() {
 		replicas := config.Replicas.ValueInt32()
 		if config.Replicas.IsNull() {
 			replicas = install.DefaultReplicas
@@ -72,7 +74,7 @@ func (m daemonModel) checkNames(object func(path.Path, error)) {
 	each("environment", m.Environment, checkEnvironment)
 	each("annotations", m.Annotations, checkDaemonAnnotation)
 	each("pod_annotations", m.PodAnnotations, checkDaemonAnnotation)
-	object(path.Root("node_selector"), install.CheckNodeSelector(stringMap(m.NodeSelector)))
+	object(path.Root("node_selector"), install.CheckNodeSelector(fwvalue.StringMap(m.NodeSelector)))
 }
 
 // checkEnvironment says which attribute has the setting, if the name is that of one.
@@ -95,7 +97,7 @@ func checkDaemonAnnotation(key string) error {
 
 func (m daemonModel) checkPorts() error {
 	metrics, health := int32(install.MetricsPort), int32(install.HealthProbePort)
-	if !known(m.MetricsPort, m.HealthProbePort) {
+	if !fwvalue.Known(m.MetricsPort, m.HealthProbePort) {
 		return nil
 	}
 	if !m.MetricsPort.IsNull() {

@@ -20,13 +20,16 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/failure"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwvalue"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/validate"
 )
 
 const discoveryTagsTimeout = 5 * time.Minute
 
 type discoveryTags struct {
-	frame[discoveryTagsModel, *aws.Clients]
+	managed.Frame[discoveryTagsModel, *aws.Clients]
 }
 
 type discoveryTagsModel struct {
@@ -35,10 +38,10 @@ type discoveryTagsModel struct {
 	SecurityGroupIDs types.Set    `tfsdk:"security_group_ids"`
 	Shared           types.Bool   `tfsdk:"shared"`
 	SelectorTags     types.Map    `tfsdk:"selector_tags"`
-	limitsModel
+	managed.LimitsModel
 }
 
-func (m discoveryTagsModel) ids() []string { return []string{m.ClusterName.ValueString()} }
+func (m discoveryTagsModel) IDs() []string { return []string{m.ClusterName.ValueString()} }
 
 // tag is the tag that the model asks for.
 func (m discoveryTagsModel) tag() (key, value string) {
@@ -51,12 +54,12 @@ func (m discoveryTagsModel) tag() (key, value string) {
 
 // resourceIDs are the ids of the subnets and security groups.
 func (m discoveryTagsModel) resourceIDs(ctx context.Context, diags *diag.Diagnostics) []string {
-	return append(stringsOf(ctx, m.SubnetIDs, diags), stringsOf(ctx, m.SecurityGroupIDs, diags)...)
+	return append(fwvalue.StringsOf(ctx, m.SubnetIDs, diags), fwvalue.StringsOf(ctx, m.SecurityGroupIDs, diags)...)
 }
 
 func newDiscoveryTags() resource.Resource {
 	r := &discoveryTags{}
-	r.frame = onAWS(base{kind: "discovery_tags", keys: []string{"cluster_name"}}, times{create: discoveryTagsTimeout, update: discoveryTagsTimeout, delete: discoveryTagsTimeout}, r)
+	r.Frame = managed.OnAWS(managed.Base{Kind: "discovery_tags", Keys: []string{"cluster_name"}}, managed.Times{Create: discoveryTagsTimeout, Update: discoveryTagsTimeout, Delete: discoveryTagsTimeout}, r)
 	return r
 }
 
@@ -76,7 +79,7 @@ func (r *discoveryTags) Schema(ctx context.Context, _ resource.SchemaRequest, re
 			"could not reach AWS. A tag that exists already with the right value is used as it is. Destroying removes only the tags " +
 			"that this resource added and that still have their value. Use `selector_tags` in the selectors of `karpenter_node_class`.",
 		Attributes: map[string]schema.Attribute{
-			"cluster_name":       clusterNameAttribute(),
+			"cluster_name":       managed.ClusterNameAttribute(),
 			"subnet_ids":         ids("subnets that instances are launched into", "subnet"),
 			"security_group_ids": ids("security groups that instances get", "sg"),
 			"shared": schema.BoolAttribute{
@@ -89,14 +92,14 @@ func (r *discoveryTags) Schema(ctx context.Context, _ resource.SchemaRequest, re
 				Computed: true, ElementType: types.StringType,
 				MarkdownDescription: "The tag, as a map for the `tags` of a selector term.",
 			},
-			"timeouts": r.timeoutsAttribute(ctx),
+			"timeouts": r.TimeoutsAttribute(ctx),
 		},
 	}
 }
 
 // ValidateConfig requires at least one subnet or security group attribute.
 func (r *discoveryTags) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
-	config, ok := get[discoveryTagsModel](ctx, req.Config, &resp.Diagnostics)
+	config, ok := managed.Get[discoveryTagsModel](ctx, req.Config, &resp.Diagnostics)
 	if ok && config.SubnetIDs.IsNull() && config.SecurityGroupIDs.IsNull() {
 		resp.Diagnostics.AddAttributeError(path.Root("subnet_ids"), "Nothing to tag",
 			"karpenter_discovery_tags has neither subnet_ids nor security_group_ids. Set one of them, or both.")
@@ -106,19 +109,19 @@ func (r *discoveryTags) ValidateConfig(ctx context.Context, req resource.Validat
 // ModifyPlan computes selector_tags, and checks whether a subnet or security group
 // already has another cluster's tag.
 func (r *discoveryTags) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() || r.session == nil {
+	if req.Plan.Raw.IsNull() || r.Session == nil {
 		return
 	}
-	if r.planRegion(ctx, &resp.Diagnostics); resp.Diagnostics.HasError() {
+	if r.PlanRegion(ctx, &resp.Diagnostics); resp.Diagnostics.HasError() {
 		return
 	}
-	plan, ok := get[discoveryTagsModel](ctx, resp.Plan, &resp.Diagnostics)
+	plan, ok := managed.Get[discoveryTagsModel](ctx, resp.Plan, &resp.Diagnostics)
 	if !ok || plan.ClusterName.IsUnknown() || plan.Shared.IsUnknown() {
 		return
 	}
 	key, value := plan.tag()
-	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("selector_tags"), mapValue(map[string]string{key: value}))...)
-	if known(plan.SubnetIDs) && !anyUnknown(plan.SubnetIDs) && known(plan.SecurityGroupIDs) && !anyUnknown(plan.SecurityGroupIDs) {
+	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("selector_tags"), fwvalue.MapValue(map[string]string{key: value}))...)
+	if fwvalue.Known(plan.SubnetIDs) && !fwvalue.AnyUnknown(plan.SubnetIDs) && fwvalue.Known(plan.SecurityGroupIDs) && !fwvalue.AnyUnknown(plan.SecurityGroupIDs) {
 		r.lookForOtherClusters(ctx, plan, &resp.Diagnostics)
 	}
 }
@@ -127,11 +130,11 @@ func (r *discoveryTags) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 // the tags cannot be read, the plan goes on: the apply checks again before it
 // writes.
 func (r *discoveryTags) lookForOtherClusters(ctx context.Context, plan discoveryTagsModel, diags *diag.Diagnostics) {
-	ctx, cancel := context.WithTimeout(ctx, planCheckTimeout)
+	ctx, cancel := context.WithTimeout(ctx, managed.PlanCheckTimeout)
 	defer cancel()
-	client, err := r.session.AWS(ctx)
-	if errors.Is(err, ErrAccount) {
-		r.fail(diags, verbPlan, plan, err)
+	client, err := r.Session.AWS(ctx)
+	if errors.Is(err, failure.ErrAccount) {
+		r.Fail(diags, managed.VerbPlan, plan, err)
 	}
 	if err != nil {
 		return
@@ -146,7 +149,7 @@ func (r *discoveryTags) lookForOtherClusters(ctx context.Context, plan discovery
 	for _, id := range ids {
 		if have, has := current[id][key]; has && have != value {
 			diags.AddError("Discovery tag of another cluster", fmt.Sprintf(
-				"karpenter_discovery_tags %q: %s has the tag %s = %q.\n\n%s", value, id, key, have, r.remedy(value, ErrOtherCluster)))
+				"karpenter_discovery_tags %q: %s has the tag %s = %q.\n\n%s", value, id, key, have, r.Remedy(value, failure.ErrOtherCluster)))
 		}
 		if _, has := current[id][clusterTag]; has && strings.HasPrefix(id, "sg-") {
 			tagged++

@@ -11,12 +11,17 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/failure"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwvalue"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/ownership"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/policydoc"
 )
 
 const queueTimeout = 5 * time.Minute
 
 type interruptionQueue struct {
-	frame[interruptionQueueModel, *aws.Clients]
+	managed.Frame[interruptionQueueModel, *aws.Clients]
 }
 
 type interruptionQueueModel struct {
@@ -31,17 +36,17 @@ type interruptionQueueModel struct {
 	Further     types.List   `tfsdk:"additional_policy_statements"`
 	Policy      types.String `tfsdk:"policy"`
 	Rules       types.Map    `tfsdk:"rules"`
-	tagsModel
-	limitsModel
+	managed.TagsModel
+	managed.LimitsModel
 }
 
-func (m interruptionQueueModel) ids() []string {
+func (m interruptionQueueModel) IDs() []string {
 	return []string{m.ClusterName.ValueString(), m.Name.ValueString()}
 }
 
 func newInterruptionQueue() resource.Resource {
 	r := &interruptionQueue{}
-	r.frame = onAWS(base{kind: "interruption_queue", keys: []string{"cluster_name", "name"}}, times{create: queueTimeout, update: queueTimeout, delete: inUseTimeout}, r)
+	r.Frame = managed.OnAWS(managed.Base{Kind: "interruption_queue", Keys: []string{"cluster_name", "name"}}, managed.Times{Create: queueTimeout, Update: queueTimeout, Delete: managed.InUseTimeout}, r)
 	return r
 }
 
@@ -53,10 +58,10 @@ func (r *interruptionQueue) Schema(ctx context.Context, _ resource.SchemaRequest
 			"interruptions. The queue is encrypted with SQS's own keys, unless `kms_key_id` names one of yours, and accepts TLS only.\n\n" +
 			"The queue is destroyed only when the cluster's node pools have no instance: a destroy waits for that. See the guide [Destroy without leftovers](../guides/destroy.md#what-waits-for-instances).",
 		Attributes: map[string]schema.Attribute{
-			"cluster_name": clusterNameAttribute(),
-			"name":         nameAttribute("queue", "`<cluster_name>`", awsspec.QueueName, awsspec.CheckQueueName),
-			"arn":          computedString("ARN of the queue."),
-			"url":          computedString("URL of the queue."),
+			"cluster_name": managed.ClusterNameAttribute(),
+			"name":         managed.NameAttribute("queue", "`<cluster_name>`", awsspec.QueueName, awsspec.CheckQueueName),
+			"arn":          managed.ComputedString("ARN of the queue."),
+			"url":          managed.ComputedString("URL of the queue."),
 			"message_retention_seconds": schema.Int64Attribute{
 				Computed: true, MarkdownDescription: "How long the queue keeps an event, in seconds: 300.",
 			},
@@ -71,9 +76,9 @@ func (r *interruptionQueue) Schema(ctx context.Context, _ resource.SchemaRequest
 				Computed: true, ElementType: types.StringType,
 				MarkdownDescription: "Event patterns (JSON) of the EventBridge rules, by rule name.",
 			},
-			"tags":     tagsAttribute(),
-			"tags_all": tagsAllAttribute(),
-			"timeouts": r.timeoutsAttribute(ctx),
+			"tags":     managed.TagsAttribute(),
+			"tags_all": managed.TagsAllAttribute(),
+			"timeouts": r.TimeoutsAttribute(ctx),
 		},
 	}
 }
@@ -81,23 +86,23 @@ func (r *interruptionQueue) Schema(ctx context.Context, _ resource.SchemaRequest
 // ModifyPlan plans the attributes of the queue and the rules, so that the plan shows
 // a change by somebody else as a difference.
 func (r *interruptionQueue) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if r.session == nil {
+	if r.Session == nil {
 		return
 	}
-	planReplacement(ctx, req, resp)
+	ownership.PlanReplacement(ctx, req, resp)
 	r.warnOfChange(ctx, req, resp)
 	if req.Plan.Raw.IsNull() {
 		return
 	}
-	r.planTags(ctx, resp)
-	plan, ok := get[interruptionQueueModel](ctx, resp.Plan, &resp.Diagnostics)
+	r.PlanTags(ctx, resp)
+	plan, ok := managed.Get[interruptionQueueModel](ctx, resp.Plan, &resp.Diagnostics)
 	if !ok {
 		return
 	}
 	set := func(name string, value any) {
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root(name), value)...)
 	}
-	region := r.planRegion(ctx, &resp.Diagnostics)
+	region := r.PlanRegion(ctx, &resp.Diagnostics)
 	set("message_retention_seconds", types.Int64Value(awsspec.QueueRetentionSeconds))
 	set("encrypted", types.BoolValue(true))
 	if !plan.ClusterName.IsUnknown() {
@@ -106,18 +111,18 @@ func (r *interruptionQueue) ModifyPlan(ctx context.Context, req resource.ModifyP
 	if req.State.Raw.IsNull() {
 		return
 	}
-	prior, ok := get[interruptionQueueModel](ctx, req.State, &resp.Diagnostics)
+	prior, ok := managed.Get[interruptionQueueModel](ctx, req.State, &resp.Diagnostics)
 	if !ok {
 		return
 	}
-	plan.ARN = keepOrCreate(prior.ARN)
+	plan.ARN = managed.KeepOrCreate(prior.ARN)
 	set("arn", plan.ARN)
-	set("url", keepOrCreate(prior.URL))
+	set("url", managed.KeepOrCreate(prior.URL))
 	switch {
-	case plan.ARN.IsUnknown() || !wholeList(plan.Further):
+	case plan.ARN.IsUnknown() || !fwvalue.WholeList(plan.Further):
 		set("policy", types.StringUnknown())
 	case region != "":
-		set("policy", planPolicy(prior.Policy, plan.wantedPolicy(plan.ARN.ValueString(), awsspec.Partition(region))))
+		set("policy", policydoc.PlanPolicy(prior.Policy, plan.wantedPolicy(plan.ARN.ValueString(), awsspec.Partition(region))))
 	case prior.Name.Equal(plan.Name) && prior.Further.Equal(plan.Further):
 		set("policy", prior.Policy)
 	}
@@ -125,20 +130,20 @@ func (r *interruptionQueue) ModifyPlan(ctx context.Context, req resource.ModifyP
 
 // warnOfChange says that the plan takes the queue from a daemon whose nodes run.
 func (r *interruptionQueue) warnOfChange(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	prior, ok := priorOf[interruptionQueueModel](ctx, req, &resp.Diagnostics)
+	prior, ok := managed.PriorOf[interruptionQueueModel](ctx, req, &resp.Diagnostics)
 	if !ok {
 		return
 	}
-	does, way := planDestroys, destroyWaits+" "+keepQueue
+	does, way := managed.PlanDestroys, managed.DestroyWaits+" "+failure.KeepQueue
 	if !req.Plan.Raw.IsNull() {
-		plan, ok := get[interruptionQueueModel](ctx, req.Plan, &resp.Diagnostics)
+		plan, ok := managed.Get[interruptionQueueModel](ctx, req.Plan, &resp.Diagnostics)
 		if !ok || prior.Name.Equal(plan.Name) && prior.ClusterName.Equal(plan.ClusterName) {
 			return
 		}
-		does, way = planReplaces, "The daemon does not hear of interruptions until the new queue is created and the daemon has its name."
+		does, way = managed.PlanReplaces, "The daemon does not hear of interruptions until the new queue is created and the daemon has its name."
 	}
-	own, _ := readMade(ctx, req.Private, &resp.Diagnostics)
-	r.warnOfUse(ctx, prior, does, way, &resp.Diagnostics, func(ctx context.Context, client *aws.Clients) (*need, error) {
+	own, _ := ownership.Read(ctx, req.Private, &resp.Diagnostics)
+	r.WarnOfUse(ctx, prior, does, way, &resp.Diagnostics, func(ctx context.Context, client *aws.Clients) (*managed.Need, error) {
 		return prior.users(ctx, client, own)
 	})
 }
@@ -149,5 +154,5 @@ func wantedRules(cluster string) types.Map {
 	for _, rule := range awsspec.EventRules(cluster) {
 		patterns[rule.Name] = rule.Pattern
 	}
-	return mapValue(patterns)
+	return fwvalue.MapValue(patterns)
 }

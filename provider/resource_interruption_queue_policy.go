@@ -13,6 +13,8 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwvalue"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/policydoc"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/validate"
 )
 
@@ -46,13 +48,13 @@ func queueStatementsAttribute() schema.Attribute {
 
 // wantedPolicy is the policy of the queue with the ARN.
 func (m interruptionQueueModel) wantedPolicy(arn, partition string) string {
-	return awsspec.QueuePolicy(arn, partition, statementsOf(m.Further, true)...)
+	return awsspec.QueuePolicy(arn, partition, policydoc.StatementsOf(m.Further, true)...)
 }
 
 // foundKey sets the key to that of the live queue. SQS's default of the period is not shown
 // where it is not set.
 func (m *interruptionQueueModel) foundKey(found aws.Queue) {
-	m.KMSKeyID = stringOrNull(found.KMSKeyID)
+	m.KMSKeyID = fwvalue.StringOrNull(found.KMSKeyID)
 	if found.KMSKeyID == "" {
 		m.KMSReuse = types.Int64Null()
 	} else if !m.KMSReuse.IsNull() || found.KMSReuse != aws.DefaultKMSReuse {
@@ -64,17 +66,17 @@ func (m *interruptionQueueModel) foundKey(found aws.Queue) {
 // statement that is not the provider's own is a further one.
 func (m *interruptionQueueModel) foundPolicy(policy, partition string) {
 	arn := m.ARN.ValueString()
-	m.Policy = planPolicy(m.Policy, policy)
-	own := liveStatements(awsspec.QueuePolicy(arn, partition))
-	live := slices.DeleteFunc(liveStatements(policy), func(s string) bool { return hasStatement(own, s) })
-	want := liveStatements(m.wantedPolicy(arn, partition))[len(own):]
+	m.Policy = policydoc.PlanPolicy(m.Policy, policy)
+	own := policydoc.LiveStatements(awsspec.QueuePolicy(arn, partition))
+	live := slices.DeleteFunc(policydoc.LiveStatements(policy), func(s string) bool { return policydoc.HasStatement(own, s) })
+	want := policydoc.LiveStatements(m.wantedPolicy(arn, partition))[len(own):]
 	m.Further = keepStatements(m.Further, want, live, arn)
 }
 
 // keepStatements is the attribute of the live statements of a queue's policy. If they are the
 // wanted ones, the attribute keeps its spelling.
 func keepStatements(prior types.List, want, live []string, queueARN string) types.List {
-	if len(want) == len(live) && !slices.ContainsFunc(want, func(s string) bool { return !hasStatement(live, s) }) && (len(want) > 0 || prior.IsNull()) {
+	if len(want) == len(live) && !slices.ContainsFunc(want, func(s string) bool { return !policydoc.HasStatement(live, s) }) && (len(want) > 0 || prior.IsNull()) {
 		return prior
 	}
 	if len(live) == 0 {
@@ -84,5 +86,5 @@ func keepStatements(prior types.List, want, live []string, queueARN string) type
 	for i, s := range live {
 		shown[i] = awsspec.StatementAbout(queueARN, s)
 	}
-	return listValue(shown)
+	return fwvalue.ListValue(shown)
 }

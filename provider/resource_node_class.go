@@ -19,13 +19,16 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/convert"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwtype"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwvalue"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/ownership"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/validate"
 )
 
 const nodeClassTimeout = 5 * time.Minute
 
 type nodeClass struct {
-	frame[nodeClassModel, *cluster]
+	managed.Frame[nodeClassModel, *cluster]
 	definitions *definitions
 }
 
@@ -34,16 +37,16 @@ type nodeClassModel struct {
 	Daemon types.String `tfsdk:"daemon"`
 	convert.NodeClass
 	objectModel
-	tagsModel
-	readyModel
-	limitsModel
+	managed.TagsModel
+	managed.ReadyModel
+	managed.LimitsModel
 }
 
-func (m nodeClassModel) ids() []string { return []string{m.Name.ValueString()} }
+func (m nodeClassModel) IDs() []string { return []string{m.Name.ValueString()} }
 
 func newNodeClass(d *definitions) resource.Resource {
 	r := &nodeClass{definitions: d}
-	r.frame = inCluster(base{kind: "node_class", keys: []string{"name"}}, times{create: nodeClassTimeout, update: nodeClassTimeout, delete: inUseTimeout}, r)
+	r.Frame = inCluster(managed.Base{Kind: "node_class", Keys: []string{"name"}}, managed.Times{Create: nodeClassTimeout, Update: nodeClassTimeout, Delete: managed.InUseTimeout}, r)
 	return r
 }
 
@@ -55,7 +58,7 @@ func (r *nodeClass) Schema(ctx context.Context, _ resource.SchemaRequest, resp *
 			"the new node class is created, the node pools get it, their nodes are replaced, and then the old one is deleted.\n\nThe provider checks the configuration offline against the custom resource " +
 			"definition. Instances, volumes, network interfaces and launch templates get the tags in `tags_all`.",
 		Attributes: map[string]schema.Attribute{
-			"name": objectNameAttribute("EC2NodeClass"),
+			"name": managed.ObjectNameAttribute("EC2NodeClass"),
 			"daemon": optionalText("`karpenter_daemon.<name>.id`. It only sets the order: Terraform creates the daemon before the node class and " +
 				"destroys it afterwards, because the daemon deletes the launch templates of the node class."),
 			"subnet_selector_terms": schema.ListNestedAttribute{
@@ -81,7 +84,7 @@ func (r *nodeClass) Schema(ctx context.Context, _ resource.SchemaRequest, resp *
 			"object_labels":         objectLabelsAttribute(awsv1.EC2NodeClassKind),
 			"object_annotations":    objectAnnotationsAttribute(awsv1.EC2NodeClassKind, ""),
 			"tags":                  nodeClassTagsAttribute(),
-			"tags_all":              tagsAllAttribute(),
+			"tags_all":              managed.TagsAllAttribute(),
 			"metadata_options":      metadataOptionsAttribute(),
 			"block_device_mappings": blockDeviceMappingsAttribute(),
 			"user_data": optionalText("User data of the instances. For `AL2023`: a shell script, a NodeConfig or MIME multipart text, which runs before the part that the " +
@@ -96,9 +99,9 @@ func (r *nodeClass) Schema(ctx context.Context, _ resource.SchemaRequest, resp *
 				Optional: true, MarkdownDescription: "Whether instances get public IP addresses. Without it, the setting of the subnet counts.",
 			},
 			"kubelet":  kubeletAttribute(),
-			"wait":     waitAttribute("the EC2NodeClass is ready: subnets, security groups, image and instance profile are found"),
-			"ready":    readyAttribute("the EC2NodeClass was ready"),
-			"timeouts": r.timeoutsAttribute(ctx),
+			"wait":     managed.WaitAttribute("the EC2NodeClass is ready: subnets, security groups, image and instance profile are found"),
+			"ready":    managed.ReadyAttribute("the EC2NodeClass was ready"),
+			"timeouts": r.TimeoutsAttribute(ctx),
 		},
 	}
 }
@@ -209,7 +212,7 @@ func blockDeviceMappingsAttribute() schema.Attribute {
 
 // ValidateConfig checks the known values against the EC2NodeClass's definition.
 func (r *nodeClass) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
-	config, ok := get[nodeClassModel](ctx, req.Config, &resp.Diagnostics)
+	config, ok := managed.Get[nodeClassModel](ctx, req.Config, &resp.Diagnostics)
 	if !ok {
 		return
 	}
@@ -228,17 +231,17 @@ func (r *nodeClass) ValidateConfig(ctx context.Context, req resource.ValidateCon
 // ModifyPlan computes tags_all, and refuses a default tag of the provider that a
 // node class cannot have.
 func (r *nodeClass) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() || r.session == nil {
+	if req.Plan.Raw.IsNull() || r.Session == nil {
 		return
 	}
-	r.planTags(ctx, resp)
-	r.planCluster(ctx, &resp.Diagnostics)
-	if own, replaced := replacedOwn(ctx, req, &resp.Diagnostics); replaced {
-		if plan, ok := get[nodeClassModel](ctx, resp.Plan, &resp.Diagnostics); ok {
+	r.PlanTags(ctx, resp)
+	r.PlanCluster(ctx, &resp.Diagnostics)
+	if own, replaced := ownership.ReplacedOwn(ctx, req, &resp.Diagnostics); replaced {
+		if plan, ok := managed.Get[nodeClassModel](ctx, resp.Plan, &resp.Diagnostics); ok {
 			r.warnReplaced(ctx, own, plan, &resp.Diagnostics)
 		}
 	}
-	for key, value := range stringMap(r.session.defaultTags) {
+	for key, value := range fwvalue.StringMap(r.Session.DefaultTags) {
 		if err := awsspec.CheckUserTag(key, value); err != nil {
 			resp.Diagnostics.AddAttributeError(path.Root("tags_all"), "Invalid default tag", "default_tags of the provider: "+err.Error()+".")
 		}

@@ -15,38 +15,42 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/convert"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/failure"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwvalue"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/ownership"
 )
 
-// create waits for the definition and creates the class.
-func (r *nodeClass) create(ctx context.Context, j job[*cluster], plan *nodeClassModel) error {
-	return r.put(ctx, *plan, j.client, j.own, (*cluster).createObject)
+// Make waits for the definition and creates the class.
+func (r *nodeClass) Make(ctx context.Context, j managed.Job[*cluster], plan *nodeClassModel) error {
+	return r.put(ctx, *plan, j.Client, j.Own, (*cluster).createObject)
 }
 
-func (r *nodeClass) update(ctx context.Context, j job[*cluster], plan *nodeClassModel, _ nodeClassModel) error {
-	return r.put(ctx, *plan, j.client, j.own, (*cluster).declareObject)
+func (r *nodeClass) Change(ctx context.Context, j managed.Job[*cluster], plan *nodeClassModel, _ nodeClassModel) error {
+	return r.put(ctx, *plan, j.Client, j.Own, (*cluster).declareObject)
 }
 
-func (r *nodeClass) awaitReady(ctx context.Context, c *cluster, m nodeClassModel) error {
+func (r *nodeClass) AwaitReady(ctx context.Context, c *cluster, m nodeClassModel) error {
 	return c.waitReady(ctx, nodeClassRef(m.Name.ValueString()))
 }
 
-// remove removes the class and waits until the daemon has removed its finalizer.
-func (r *nodeClass) remove(ctx context.Context, j job[*cluster], state nodeClassModel) error {
+// Remove removes the class and waits until the daemon has removed its finalizer.
+func (r *nodeClass) Remove(ctx context.Context, j managed.Job[*cluster], state nodeClassModel) error {
 	ref := nodeClassRef(state.Name.ValueString())
-	if _, has := j.own[ref.Key()]; !has {
+	if _, has := j.Own[ref.Key()]; !has {
 		return nil
 	}
-	if err := j.client.awaitUnreferenced(ctx, ref.Name); err != nil {
+	if err := j.Client.awaitUnreferenced(ctx, ref.Name); err != nil {
 		return err
 	}
-	j.spare()
-	return j.client.deleteObject(ctx, ref, j.own)
+	j.Spare()
+	return j.Client.deleteObject(ctx, ref, j.Own)
 }
 
-// takeBack removes the class that a failed creation has made, also if node pools wait
+// TakeBack removes the class that a failed creation has made, also if node pools wait
 // for it.
-func (r *nodeClass) takeBack(ctx context.Context, j job[*cluster], plan nodeClassModel) error {
-	return j.client.deleteObject(ctx, nodeClassRef(plan.Name.ValueString()), j.own)
+func (r *nodeClass) TakeBack(ctx context.Context, j managed.Job[*cluster], plan nodeClassModel) error {
+	return j.Client.deleteObject(ctx, nodeClassRef(plan.Name.ValueString()), j.Own)
 }
 
 // awaitUnreferenced returns when no NodePool refers to the class, but those that are being
@@ -54,7 +58,7 @@ func (r *nodeClass) takeBack(ctx context.Context, j job[*cluster], plan nodeClas
 // pools launch nothing. ErrReferenced.
 func (c *cluster) awaitUnreferenced(ctx context.Context, class string) error {
 	var by []string
-	within, cancel := context.WithTimeout(ctx, releasedWithin)
+	within, cancel := context.WithTimeout(ctx, managed.ReleasedWithin)
 	defer cancel()
 	err := kube.Polling{Every: time.Second, DeniedWithin: c.DeniedWithin}.Until(within, func(context.Context) (bool, error) {
 		// The outer context: the client refuses a request that its rate limit would delay past the end.
@@ -66,7 +70,7 @@ func (c *cluster) awaitUnreferenced(ctx context.Context, class string) error {
 		return len(by) == 0, nil
 	})
 	if len(by) > 0 && errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("EC2NodeClass %q %w NodePool %s", class, ErrReferenced, strings.Join(quoted(by), ", "))
+		return fmt.Errorf("EC2NodeClass %q %w NodePool %s", class, failure.ErrReferenced, strings.Join(quoted(by), ", "))
 	}
 	return err
 }
@@ -89,10 +93,10 @@ func (c *cluster) poolsOf(ctx context.Context, class string) (names []string, er
 // warnReplaced warns if the plan replaces a class to which node pools refer. A plan does not know
 // whether the new one is created first, nor what becomes of the node pools: only the deletion can
 // refuse.
-func (r *nodeClass) warnReplaced(ctx context.Context, own made, plan nodeClassModel, diags *diag.Diagnostics) {
-	ctx, cancel := context.WithTimeout(ctx, planCheckTimeout)
+func (r *nodeClass) warnReplaced(ctx context.Context, own ownership.Record, plan nodeClassModel, diags *diag.Diagnostics) {
+	ctx, cancel := context.WithTimeout(ctx, managed.PlanCheckTimeout)
 	defer cancel()
-	c, err := clusterOf(ctx, &r.base, own)
+	c, err := clusterOf(ctx, &r.Base, own)
 	if err != nil {
 		return // a plan must also work if the cluster cannot be asked: the deletion asks again
 	}
@@ -105,19 +109,19 @@ func (r *nodeClass) warnReplaced(ctx context.Context, own made, plan nodeClassMo
 			diags.AddWarning("karpenter_node_class is in use", fmt.Sprintf("karpenter_node_class %q: the plan replaces EC2NodeClass %q, to which node pools refer: NodePool %s.\n\n"+
 				"A node class that node pools refer to is not deleted. Without create_before_destroy and another name, the apply ends with an error, and nothing of the node class is changed. "+
 				"To replace the node class, give it another name and lifecycle { create_before_destroy = true }: the new one is created, the node pools get it, their nodes are replaced, and the old one goes.",
-				importID(plan), ref.Name, strings.Join(quoted(by), ", ")))
+				managed.ImportID(plan), ref.Name, strings.Join(quoted(by), ", ")))
 		}
 	}
 }
 
-// read refreshes the whole spec. If another class has the name, ours is gone.
-func (r *nodeClass) read(ctx context.Context, j job[*cluster], state *nodeClassModel) (bool, error) {
+// Observe refreshes the whole spec. If another class has the name, ours is gone.
+func (r *nodeClass) Observe(ctx context.Context, j managed.Job[*cluster], state *nodeClassModel) (bool, error) {
 	ref := nodeClassRef(state.Name.ValueString())
-	live, err := j.client.Get(ctx, ref)
-	if err == nil && !j.recorded {
-		j.own[ref.Key()] = string(live.GetUID())
+	live, err := j.Client.Get(ctx, ref)
+	if err == nil && !j.Recorded {
+		j.Own[ref.Key()] = string(live.GetUID())
 	}
-	if errors.Is(err, kube.ErrNotFound) || err == nil && !j.own.is(ref.Key(), string(live.GetUID())) {
+	if errors.Is(err, kube.ErrNotFound) || err == nil && !j.Own.Is(ref.Key(), string(live.GetUID())) {
 		return false, nil
 	}
 	var spec awsv1.EC2NodeClassSpec
@@ -130,23 +134,23 @@ func (r *nodeClass) read(ctx context.Context, j job[*cluster], state *nodeClassM
 	if err != nil {
 		return true, err
 	}
-	state.NodeClass = convert.NodeClassOf(ctx, spec, state.NodeClass, j.diags)
-	state.tagsModel = r.specTags(state.tagsModel, spec.Tags)
-	state.refresh(isReady(live))
-	warnGoing(&r.base, j.diags, state, live, "While it goes, its node pools launch no nodes, and updates are refused. When it is gone, the next plan creates it anew.")
-	if j.recorded {
+	state.NodeClass = convert.NodeClassOf(ctx, spec, state.NodeClass, j.Diags)
+	state.TagsModel = r.specTags(state.TagsModel, spec.Tags)
+	state.Refresh(isReady(live))
+	warnGoing(&r.Base, j.Diags, state, live, "While it goes, its node pools launch no nodes, and updates are refused. When it is gone, the next plan creates it anew.")
+	if j.Recorded {
 		return true, nil
 	}
-	imported := state.Spec(ctx, state.TagsAll, j.diags)
+	imported := state.Spec(ctx, state.TagsAll, j.Diags)
 	known, err := manifest(ref, declared{spec: &imported}, nil)
 	if err != nil {
 		return true, err
 	}
-	return true, keepFields(&r.base, j.own, known, live, importID(state), j.diags)
+	return true, keepFields(&r.Base, j.Own, known, live, managed.ImportID(state), j.Diags)
 }
 
 // put creates or updates the class with declare, and notes in own what is made.
-func (r *nodeClass) put(ctx context.Context, plan nodeClassModel, c *cluster, own made, declare func(*cluster, context.Context, kube.Ref, declared, made) error) error {
+func (r *nodeClass) put(ctx context.Context, plan nodeClassModel, c *cluster, own ownership.Record, declare func(*cluster, context.Context, kube.Ref, declared, ownership.Record) error) error {
 	var diags diag.Diagnostics
 	spec := plan.Spec(ctx, plan.TagsAll, &diags)
 	if diags.HasError() {
@@ -157,10 +161,10 @@ func (r *nodeClass) put(ctx context.Context, plan nodeClassModel, c *cluster, ow
 
 // specTags are the tags of a spec. The whole spec is ours, so a tag that somebody
 // added shows as a difference.
-func (r *nodeClass) specTags(prior tagsModel, found map[string]string) tagsModel {
+func (r *nodeClass) specTags(prior managed.TagsModel, found map[string]string) managed.TagsModel {
 	if prior.TagsAll.IsNull() {
-		return r.readTags(prior, found)
+		return r.ReadTags(prior, found)
 	}
-	found = r.session.ignoreTags.without(found)
-	return tagsModel{Tags: onlyKeysOf(prior.Tags, found), TagsAll: mapValue(found)}
+	found = r.Session.IgnoreTags.Without(found)
+	return managed.TagsModel{Tags: fwvalue.OnlyKeysOf(prior.Tags, found), TagsAll: fwvalue.MapValue(found)}
 }

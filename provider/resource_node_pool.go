@@ -21,13 +21,14 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/choice"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/convert"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwtype"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/validate"
 )
 
 const nodePoolTimeout = 5 * time.Minute
 
 type nodePool struct {
-	frame[nodePoolModel, *cluster]
+	managed.Frame[nodePoolModel, *cluster]
 	definitions *definitions
 	choices     *choice.Table
 }
@@ -38,21 +39,21 @@ type nodePoolModel struct {
 	objectModel
 	DeletionProtection types.Bool `tfsdk:"deletion_protection"`
 	destroyModel
-	readyModel
-	limitsModel
+	managed.ReadyModel
+	managed.LimitsModel
 }
 
-func (m nodePoolModel) ids() []string { return []string{m.Name.ValueString()} }
+func (m nodePoolModel) IDs() []string { return []string{m.Name.ValueString()} }
 
 func newNodePool(d *definitions, c *choice.Table) resource.Resource {
 	r := &nodePool{definitions: d, choices: c}
-	r.frame = inCluster(base{kind: "node_pool", keys: []string{"name"}}, times{create: nodePoolTimeout, update: nodePoolTimeout, delete: drainTimeout}, r)
+	r.Frame = inCluster(managed.Base{Kind: "node_pool", Keys: []string{"name"}}, managed.Times{Create: nodePoolTimeout, Update: nodePoolTimeout, Delete: managed.DrainTimeout}, r)
 	return r
 }
 
 // Metadata gives the type name. A rename changes the identity.
 func (r *nodePool) Metadata(ctx context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
-	r.frame.Metadata(ctx, req, resp)
+	r.Frame.Metadata(ctx, req, resp)
 	resp.ResourceBehavior.MutableIdentity = true
 }
 
@@ -111,9 +112,9 @@ func (r *nodePool) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"on_destroy":          onDestroyAttribute(),
 			"on_timeout":          onTimeoutAttribute(),
 			"replicas":            replicasAttribute(),
-			"wait":                waitAttribute("the NodePool is ready"),
-			"ready":               readyAttribute("the NodePool was ready"),
-			"timeouts":            r.timeoutsAttribute(ctx),
+			"wait":                managed.WaitAttribute("the NodePool is ready"),
+			"ready":               managed.ReadyAttribute("the NodePool was ready"),
+			"timeouts":            r.TimeoutsAttribute(ctx),
 		},
 	}
 }
@@ -224,7 +225,7 @@ func budgetsAttribute() schema.Attribute {
 // ValidateConfig checks the known values against the NodePool's definition, and
 // looks for requirements that leave no value.
 func (r *nodePool) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
-	config, ok := get[nodePoolModel](ctx, req.Config, &resp.Diagnostics)
+	config, ok := managed.Get[nodePoolModel](ctx, req.Config, &resp.Diagnostics)
 	if !ok {
 		return
 	}

@@ -12,16 +12,17 @@ import (
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/choice"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwvalue"
 )
 
 // remarkOnChoice says what the plan's requirements and limits leave to choose from in the
 // region, if they are new. A set of requirements that no instance type meets is an error.
 func (r *nodePool) remarkOnChoice(ctx context.Context, plan, prior nodePoolModel, diags *diag.Diagnostics) {
-	if r.session == nil || plan.Requirements.Equal(prior.Requirements) && plan.Labels.Equal(prior.Labels) && plan.Limits.Equal(prior.Limits) {
+	if r.Session == nil || plan.Requirements.Equal(prior.Requirements) && plan.Labels.Equal(prior.Labels) && plan.Limits.Equal(prior.Limits) {
 		return
 	}
-	client, err := r.session.clients(ctx)
-	if err != nil || !whollyKnown(ctx, plan.Requirements, plan.Labels) {
+	client, err := r.Session.Clients(ctx)
+	if err != nil || !fwvalue.WhollyKnown(ctx, plan.Requirements, plan.Labels) {
 		return
 	}
 	var ignored diag.Diagnostics // ValidateConfig has said what is wrong with the values

@@ -23,14 +23,16 @@ import (
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/convert"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/ownership"
 )
 
 // drainPoll is the time between two looks of a destroy at the remaining NodeClaims.
 const drainPoll = time.Second
 
-// create waits for the definition and creates the pool.
-func (r *nodePool) create(ctx context.Context, j job[*cluster], plan *nodePoolModel) error {
-	err := r.put(ctx, *plan, j.client, j.own, (*cluster).createObject)
+// Make waits for the definition and creates the pool.
+func (r *nodePool) Make(ctx context.Context, j managed.Job[*cluster], plan *nodePoolModel) error {
+	err := r.put(ctx, *plan, j.Client, j.Own, (*cluster).createObject)
 	if err != nil {
 		// Terraform replaces what such a create leaves: protection would prevent that.
 		plan.DeletionProtection, plan.OnDestroy, plan.OnTimeout = types.BoolValue(false), types.StringValue(destroyDrain), types.StringValue(timeoutFail)
@@ -41,34 +43,34 @@ func (r *nodePool) create(ctx context.Context, j job[*cluster], plan *nodePoolMo
 // Update changes the pool as planned and waits until it is ready. A pool that has
 // another name then takes the place of the old pool.
 func (r *nodePool) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	plan, prior, ok := planAndState[nodePoolModel](ctx, req, &resp.Diagnostics)
+	plan, prior, ok := managed.PlanAndState[nodePoolModel](ctx, req, &resp.Diagnostics)
 	if !ok {
 		return
 	}
-	own, _ := readMade(ctx, req.Private, &resp.Diagnostics)
+	own, _ := ownership.Read(ctx, req.Private, &resp.Diagnostics)
 	if plan.sameObject(ctx, prior) && len(poolsBut(own, plan.Name.ValueString())) == 0 {
-		r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
+		r.Save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
 		return
 	}
-	within, cancel := bounded(ctx, &resp.Diagnostics, plan.Timeouts.Update, nodePoolTimeout)
+	within, cancel := managed.Bounded(ctx, &resp.Diagnostics, plan.Timeouts.Update, nodePoolTimeout)
 	defer cancel()
-	j, err := r.mine(within, req.Private, &resp.Diagnostics)
+	j, err := r.Mine(within, req.Private, &resp.Diagnostics)
 	if err == nil {
-		err = r.update(within, j, &plan, prior)
-		j.own.write(ctx, resp.Private, &resp.Diagnostics)
+		err = r.Change(within, j, &plan, prior)
+		j.Own.Write(ctx, resp.Private, &resp.Diagnostics)
 	}
 	if err != nil {
-		if len(poolsBut(j.own, prior.Name.ValueString())) > 0 {
+		if len(poolsBut(j.Own, prior.Name.ValueString())) > 0 {
 			r.saveUnfinished(ctx, resp, prior)
 		}
 		r.failChange(&resp.Diagnostics, plan, prior, err)
 		return
 	}
-	if len(poolsBut(j.own, plan.Name.ValueString())) > 0 {
-		r.replaceOthers(ctx, within, plan, prior, j.client, j.own, resp)
+	if len(poolsBut(j.Own, plan.Name.ValueString())) > 0 {
+		r.replaceOthers(ctx, within, plan, prior, j.Client, j.Own, resp)
 		return
 	}
-	r.settle(within, outcome{state: &resp.State, identity: resp.Identity, private: resp.Private, diags: &resp.Diagnostics}, j, plan, verbUpdate)
+	r.Settle(within, managed.Outcome{State: &resp.State, Identity: resp.Identity, Private: resp.Private, Diags: &resp.Diagnostics}, j, plan, managed.VerbUpdate)
 }
 
 // sameObject tells whether the plan changes nothing of the NodePool itself, but what the
@@ -80,13 +82,13 @@ func (m nodePoolModel) sameObject(ctx context.Context, prior nodePoolModel) bool
 	return m.Name.Equal(prior.Name) && !waits && m.sameMetadata(prior.objectModel) && reflect.DeepEqual(m.Spec(ctx, &ignored), prior.Spec(ctx, &ignored))
 }
 
-func (r *nodePool) awaitReady(ctx context.Context, c *cluster, m nodePoolModel) error {
+func (r *nodePool) AwaitReady(ctx context.Context, c *cluster, m nodePoolModel) error {
 	return c.waitReady(ctx, nodePoolRef(m.Name.ValueString()))
 }
 
-// read refreshes the whole spec. If another pool has the name, ours is gone.
-func (r *nodePool) read(ctx context.Context, j job[*cluster], state *nodePoolModel) (bool, error) {
-	live, err := j.client.livePool(ctx, state.Name.ValueString(), j.own, j.recorded)
+// Observe refreshes the whole spec. If another pool has the name, ours is gone.
+func (r *nodePool) Observe(ctx context.Context, j managed.Job[*cluster], state *nodePoolModel) (bool, error) {
+	live, err := j.Client.livePool(ctx, state.Name.ValueString(), j.Own, j.Recorded)
 	if errors.Is(err, kube.ErrNotFound) {
 		return false, nil
 	}
@@ -99,20 +101,20 @@ func (r *nodePool) read(ctx context.Context, j job[*cluster], state *nodePoolMod
 	}
 	unfinished := false
 	if err == nil {
-		unfinished, err = j.client.othersRemain(ctx, live.GetName(), j.own)
+		unfinished, err = j.Client.othersRemain(ctx, live.GetName(), j.Own)
 	}
 	if err != nil {
 		return true, err
 	}
 	state.Name = types.StringValue(live.GetName())
-	state.NodePool = convert.NodePoolOf(ctx, spec, state.NodePool, j.diags)
+	state.NodePool = convert.NodePoolOf(ctx, spec, state.NodePool, j.Diags)
 	if state.DeletionProtection.IsNull() { // imported
 		state.DeletionProtection = types.BoolValue(false)
 	}
 	state.orDefaults()
-	state.refresh(isReady(live))
+	state.Refresh(isReady(live))
 	if live.GetDeletionTimestamp() != nil {
-		claims, err := j.client.claimsOf(ctx, live.GetName(), string(live.GetUID()))
+		claims, err := j.Client.claimsOf(ctx, live.GetName(), string(live.GetUID()))
 		if err != nil {
 			return true, err
 		}
@@ -120,34 +122,34 @@ func (r *nodePool) read(ctx context.Context, j job[*cluster], state *nodePoolMod
 		if len(claims) > 0 {
 			held = append(held, fmt.Sprintf("%d NodeClaims", len(claims)))
 		}
-		warnGoing(&r.base, j.diags, state, live, "Its nodes are drained, no new ones are launched, and updates are refused. When it is gone, the next plan creates it anew.", held...)
+		warnGoing(&r.Base, j.Diags, state, live, "Its nodes are drained, no new ones are launched, and updates are refused. When it is gone, the next plan creates it anew.", held...)
 	}
 	if unfinished {
 		state.Ready = types.BoolValue(false)
 	}
-	if j.recorded {
+	if j.Recorded {
 		return true, nil
 	}
-	imported := state.Spec(ctx, j.diags)
+	imported := state.Spec(ctx, j.Diags)
 	known, err := manifest(nodePoolRef(live.GetName()), declared{spec: &imported}, nil)
 	if err != nil {
 		return true, err
 	}
-	return true, keepFields(&r.base, j.own, known, live, importID(state), j.diags)
+	return true, keepFields(&r.Base, j.Own, known, live, managed.ImportID(state), j.Diags)
 }
 
 // Delete refuses a protected pool.
 func (r *nodePool) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
-	state, ok := get[nodePoolModel](ctx, req.State, &resp.Diagnostics)
+	state, ok := managed.Get[nodePoolModel](ctx, req.State, &resp.Diagnostics)
 	if ok && state.DeletionProtection.ValueBool() {
 		r.refuseDelete(&resp.Diagnostics, state)
 		return
 	}
-	r.frame.Delete(ctx, req, resp)
+	r.Frame.Delete(ctx, req, resp)
 }
 
 // put creates or updates the pool with declare, and notes in own what is made.
-func (r *nodePool) put(ctx context.Context, plan nodePoolModel, c *cluster, own made, declare func(*cluster, context.Context, kube.Ref, declared, made) error) error {
+func (r *nodePool) put(ctx context.Context, plan nodePoolModel, c *cluster, own ownership.Record, declare func(*cluster, context.Context, kube.Ref, declared, ownership.Record) error) error {
 	var diags diag.Diagnostics
 	spec := plan.Spec(ctx, &diags)
 	if diags.HasError() {
@@ -161,7 +163,7 @@ const releaseWithin = 15 * time.Second
 
 // terminatePool removes the pool that was made. The mark says that nothing replaces its
 // nodes first and that budgets of the pool do not count.
-func (c *cluster) terminatePool(ctx context.Context, ref kube.Ref, own made) error {
+func (c *cluster) terminatePool(ctx context.Context, ref kube.Ref, own ownership.Record) error {
 	uid, has := own[ref.Key()]
 	if !has {
 		return nil
@@ -175,7 +177,7 @@ func (c *cluster) terminatePool(ctx context.Context, ref kube.Ref, own made) err
 
 // removePool deletes the pool that was made, and waits until it and its NodeClaims are
 // gone, and with them its nodes. Until then the pool is in own.
-func (c *cluster) removePool(ctx context.Context, ref kube.Ref, own made) error {
+func (c *cluster) removePool(ctx context.Context, ref kube.Ref, own ownership.Record) error {
 	uid, has := own[ref.Key()]
 	if !has {
 		return nil
@@ -245,7 +247,7 @@ func (c *cluster) patchMetadata(ctx context.Context, ref kube.Ref, uid apitypes.
 		if err != nil {
 			return fmt.Errorf("%s patch: %w", ref, err)
 		}
-		if err := c.merge(ctx, resourceOf(ref), ref.Name, patch); !apierrors.IsNotFound(err) {
+		if err := c.Merge(ctx, resourceOf(ref), ref.Name, patch); !apierrors.IsNotFound(err) {
 			return err
 		}
 		return nil

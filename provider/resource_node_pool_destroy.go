@@ -23,6 +23,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
 )
 
 // How a node pool goes with its nodes, also when pods block the drain or no daemon runs.
@@ -77,25 +78,25 @@ func onTimeoutAttribute() schema.Attribute {
 	}
 }
 
-// remove removes the pool and waits until its NodeClaims are gone, and with them its
+// Remove removes the pool and waits until its NodeClaims are gone, and with them its
 // nodes and instances.
-func (r *nodePool) remove(ctx context.Context, j job[*cluster], state nodePoolModel) error {
+func (r *nodePool) Remove(ctx context.Context, j managed.Job[*cluster], state nodePoolModel) error {
 	name := state.Name.ValueString()
 	if state.OnDestroy.ValueString() == destroyOrphan {
-		j.diags.AddWarning("The node pool was not deleted", fmt.Sprintf(
-			"karpenter_node_pool %q: on_destroy is orphan. NodePool %q and its nodes stay, and this configuration no longer manages them.", importID(state), name))
+		j.Diags.AddWarning("The node pool was not deleted", fmt.Sprintf(
+			"karpenter_node_pool %q: on_destroy is orphan. NodePool %q and its nodes stay, and this configuration no longer manages them.", managed.ImportID(state), name))
 		return nil
 	}
-	if err := j.client.findSuccessors(ctx, name, j.own); err != nil {
+	if err := j.Client.findSuccessors(ctx, name, j.Own); err != nil {
 		return err
 	}
-	pools := append([]string{name}, poolsBut(j.own, name)...)
+	pools := append([]string{name}, poolsBut(j.Own, name)...)
 	if state.OnDestroy.ValueString() == destroyTerminate {
 		return r.force(ctx, j, pools)
 	}
 	err := func() error {
 		for _, pool := range pools {
-			if err := j.client.terminatePool(ctx, nodePoolRef(pool), j.own); err != nil {
+			if err := j.Client.terminatePool(ctx, nodePoolRef(pool), j.Own); err != nil {
 				return err
 			}
 		}
@@ -111,8 +112,8 @@ func (r *nodePool) remove(ctx context.Context, j job[*cluster], state nodePoolMo
 		defer cancel()
 		return r.force(within, j, pools)
 	case timeoutOrphan:
-		j.diags.AddWarning("Nodes of the node pool are left", fmt.Sprintf(
-			"karpenter_node_pool %q: %v.\n\non_timeout is orphan: this configuration no longer manages NodePool %q, and the daemon goes on with the drain.", importID(state), err, name))
+		j.Diags.AddWarning("Nodes of the node pool are left", fmt.Sprintf(
+			"karpenter_node_pool %q: %v.\n\non_timeout is orphan: this configuration no longer manages NodePool %q, and the daemon goes on with the drain.", managed.ImportID(state), err, name))
 		return nil
 	}
 	return err
@@ -120,25 +121,25 @@ func (r *nodePool) remove(ctx context.Context, j job[*cluster], state nodePoolMo
 
 // force removes the pools. Their pods are deleted whatever protects them. Instances that
 // the daemon does not terminate, the provider terminates.
-func (r *nodePool) force(ctx context.Context, j job[*cluster], pools []string) error {
+func (r *nodePool) force(ctx context.Context, j managed.Job[*cluster], pools []string) error {
 	for _, pool := range pools {
 		ref := nodePoolRef(pool)
-		uid, has := j.own[ref.Key()]
+		uid, has := j.Own[ref.Key()]
 		if !has {
 			continue
 		}
-		if err := j.client.endGrace(ctx, ref, uid); err != nil {
+		if err := j.Client.endGrace(ctx, ref, uid); err != nil {
 			return err
 		}
-		within, cancel := context.WithTimeout(ctx, cmp.Or(j.client.pace.forced, forcedWithin))
-		err := j.client.waitDrained(within, pool, uid)
+		within, cancel := context.WithTimeout(ctx, cmp.Or(j.Client.Pace.Forced, forcedWithin))
+		err := j.Client.waitDrained(within, pool, uid)
 		cancel()
 		if err != nil && ctx.Err() == nil {
-			if err := r.terminateRest(ctx, j.client, pool, uid); err != nil {
+			if err := r.terminateRest(ctx, j.Client, pool, uid); err != nil {
 				return fmt.Errorf("NodePool %q: nodes are left that no daemon terminates, and the provider could not either: %w", pool, err)
 			}
 		}
-		if err := j.client.removePool(ctx, ref, j.own); err != nil {
+		if err := j.Client.removePool(ctx, ref, j.Own); err != nil {
 			return err
 		}
 	}
@@ -177,7 +178,7 @@ func (r *nodePool) terminateRest(ctx context.Context, c *cluster, pool, uid stri
 	if err != nil || len(claims) == 0 {
 		return err
 	}
-	client, err := r.session.AWS(ctx)
+	client, err := r.Session.AWS(ctx)
 	if err != nil {
 		return err
 	}

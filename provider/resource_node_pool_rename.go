@@ -17,6 +17,9 @@ import (
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/failure"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/ownership"
 )
 
 // A pool gets another name in one update: the pool of the new name is created and
@@ -29,7 +32,7 @@ import (
 // gone already.
 
 // poolsBut gives the names of the pools in m but the given one, sorted.
-func poolsBut(own made, name string) []string {
+func poolsBut(own ownership.Record, name string) []string {
 	var names []string
 	for key := range maps.Keys(own) {
 		if ref, ok := kube.ParseKey(key); ok && ref.Kind == v1.NodePoolKind && ref.Name != name {
@@ -44,15 +47,15 @@ func poolsBut(own made, name string) []string {
 // new requirements leave, and refuses what deletes a protected pool.
 func (r *nodePool) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if !req.Plan.Raw.IsNull() {
-		r.planCluster(ctx, &resp.Diagnostics)
+		r.PlanCluster(ctx, &resp.Diagnostics)
 	}
 	if req.State.Raw.IsNull() {
-		if plan, ok := get[nodePoolModel](ctx, req.Plan, &resp.Diagnostics); ok {
+		if plan, ok := managed.Get[nodePoolModel](ctx, req.Plan, &resp.Diagnostics); ok {
 			r.remarkOnChoice(ctx, plan, nodePoolModel{}, &resp.Diagnostics)
 		}
 		return
 	}
-	state, ok := get[nodePoolModel](ctx, req.State, &resp.Diagnostics)
+	state, ok := managed.Get[nodePoolModel](ctx, req.State, &resp.Diagnostics)
 	if !ok {
 		return
 	}
@@ -62,7 +65,7 @@ func (r *nodePool) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		}
 		return
 	}
-	plan, ok := get[nodePoolModel](ctx, req.Plan, &resp.Diagnostics)
+	plan, ok := managed.Get[nodePoolModel](ctx, req.Plan, &resp.Diagnostics)
 	if !ok {
 		return
 	}
@@ -70,7 +73,7 @@ func (r *nodePool) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if plan.Name.IsUnknown() {
 		return
 	}
-	r.identify(ctx, resp.Identity, &resp.Diagnostics, plan)
+	r.Identify(ctx, resp.Identity, &resp.Diagnostics, plan)
 	from, to := state.Name.ValueString(), plan.Name.ValueString()
 	switch {
 	case from == to:
@@ -96,16 +99,16 @@ func (r *nodePool) refuseDelete(diags *diag.Diagnostics, state nodePoolModel) {
 	diags.AddError("Cannot delete karpenter_node_pool", fmt.Sprintf(
 		"karpenter_node_pool %q: deletion_protection is true. NodePool %q and its nodes were not changed.\n\n"+
 			"To delete the node pool, set deletion_protection = false and run terraform apply, then destroy it. "+
-			"A replacement destroys it, too: to keep it, leave out -replace, or run terraform untaint.", importID(state), state.Name.ValueString()))
+			"A replacement destroys it, too: to keep it, leave out -replace, or run terraform untaint.", managed.ImportID(state), state.Name.ValueString()))
 }
 
-// update declares the pool of the plan. If it has another name than before, update
+// Change declares the pool of the plan. If it has another name than before, update
 // creates it, or goes on with the pool that an earlier update has created.
-func (r *nodePool) update(ctx context.Context, j job[*cluster], model *nodePoolModel, prior nodePoolModel) error {
-	plan, c, own := *model, j.client, j.own
+func (r *nodePool) Change(ctx context.Context, j managed.Job[*cluster], model *nodePoolModel, prior nodePoolModel) error {
+	plan, c, own := *model, j.Client, j.Own
 	from, to := prior.Name.ValueString(), plan.Name.ValueString()
 	if renamesProtected(plan, prior) {
-		return ErrProtected
+		return failure.ErrProtected
 	}
 	if err := c.findSuccessors(ctx, from, own); err != nil {
 		return err
@@ -113,17 +116,17 @@ func (r *nodePool) update(ctx context.Context, j job[*cluster], model *nodePoolM
 	if from == to {
 		return r.put(ctx, plan, c, own, (*cluster).declareObject)
 	}
-	uid, err := own.identity(nodePoolRef(from).Key())
+	uid, err := own.Identity(nodePoolRef(from).Key())
 	if err != nil {
 		return err
 	}
-	return r.put(ctx, plan, c, own, func(c *cluster, ctx context.Context, ref kube.Ref, want declared, own made) error {
+	return r.put(ctx, plan, c, own, func(c *cluster, ctx context.Context, ref kube.Ref, want declared, own ownership.Record) error {
 		return c.succeed(ctx, ref, want, uid, own)
 	})
 }
 
 // succeed declares the pool that takes the place of the pool of that UID.
-func (c *cluster) succeed(ctx context.Context, ref kube.Ref, want declared, uid string, own made) error {
+func (c *cluster) succeed(ctx context.Context, ref kube.Ref, want declared, uid string, own ownership.Record) error {
 	labels := map[string]string{v1.LabelRenamedFrom: uid}
 	maps.Copy(labels, want.labels)
 	want.labels = labels
@@ -132,7 +135,7 @@ func (c *cluster) succeed(ctx context.Context, ref kube.Ref, want declared, uid 
 		return err
 	}
 	live, err := c.Get(ctx, ref)
-	if err == nil && live.GetDeletionTimestamp() == nil && own.is(ref.Key(), string(live.GetUID())) {
+	if err == nil && live.GetDeletionTimestamp() == nil && own.Is(ref.Key(), string(live.GetUID())) {
 		return c.declare(ctx, obj, own)
 	}
 	// The label tells what an update that was cut off has made: no other pool is taken up.
@@ -141,7 +144,7 @@ func (c *cluster) succeed(ctx context.Context, ref kube.Ref, want declared, uid 
 
 // findSuccessors notes in own the pools that were created to take the place of the
 // named one.
-func (c *cluster) findSuccessors(ctx context.Context, name string, own made) error {
+func (c *cluster) findSuccessors(ctx context.Context, name string, own ownership.Record) error {
 	uid := own[nodePoolRef(name).Key()]
 	if uid == "" {
 		return nil
@@ -166,7 +169,7 @@ func declaredByUs(obj *unstructured.Unstructured) bool {
 
 // livePool reads the pool. If it is gone, livePool reads the pool that was created to
 // take its place. ErrNotFound if there is none. Without a record, own gets the pool.
-func (c *cluster) livePool(ctx context.Context, name string, own made, recorded bool) (*unstructured.Unstructured, error) {
+func (c *cluster) livePool(ctx context.Context, name string, own ownership.Record, recorded bool) (*unstructured.Unstructured, error) {
 	ref := nodePoolRef(name)
 	live, err := c.Get(ctx, ref)
 	if err != nil && !errors.Is(err, kube.ErrNotFound) {
@@ -181,14 +184,14 @@ func (c *cluster) livePool(ctx context.Context, name string, own made, recorded 
 	if err := c.findSuccessors(ctx, name, own); err != nil {
 		return nil, err
 	}
-	if err == nil && own.is(ref.Key(), string(live.GetUID())) {
+	if err == nil && own.Is(ref.Key(), string(live.GetUID())) {
 		return live, nil
 	}
 	for _, other := range poolsBut(own, name) {
 		ref := nodePoolRef(other)
 		live, err := c.Get(ctx, ref)
 		switch {
-		case err == nil && live.GetDeletionTimestamp() == nil && own.is(ref.Key(), string(live.GetUID())):
+		case err == nil && live.GetDeletionTimestamp() == nil && own.Is(ref.Key(), string(live.GetUID())):
 			return live, nil
 		case err != nil && !errors.Is(err, kube.ErrNotFound):
 			return nil, err
@@ -199,7 +202,7 @@ func (c *cluster) livePool(ctx context.Context, name string, own made, recorded 
 
 // othersRemain tells whether a pool in own but the named one, or a NodeClaim of it, is
 // still there. A pool that is gone with its NodeClaims leaves own.
-func (c *cluster) othersRemain(ctx context.Context, name string, own made) (bool, error) {
+func (c *cluster) othersRemain(ctx context.Context, name string, own ownership.Record) (bool, error) {
 	remain := false
 	for _, other := range poolsBut(own, name) {
 		ref := nodePoolRef(other)
@@ -207,7 +210,7 @@ func (c *cluster) othersRemain(ctx context.Context, name string, own made) (bool
 		if err != nil && !errors.Is(err, kube.ErrNotFound) {
 			return false, err
 		}
-		if err == nil && own.is(ref.Key(), string(live.GetUID())) {
+		if err == nil && own.Is(ref.Key(), string(live.GetUID())) {
 			remain = true
 			continue
 		}
@@ -226,7 +229,7 @@ func (c *cluster) othersRemain(ctx context.Context, name string, own made) (bool
 
 // replaceOthers waits until the pool of the plan is ready, then deletes the other pools
 // and waits until their nodes are gone. within bounds the wait for ready.
-func (r *nodePool) replaceOthers(ctx, within context.Context, plan, prior nodePoolModel, c *cluster, own made, resp *resource.UpdateResponse) {
+func (r *nodePool) replaceOthers(ctx, within context.Context, plan, prior nodePoolModel, c *cluster, own ownership.Record, resp *resource.UpdateResponse) {
 	name := plan.Name.ValueString()
 	if err := c.waitReady(within, nodePoolRef(name)); err != nil {
 		r.saveUnfinished(ctx, resp, prior)
@@ -234,26 +237,26 @@ func (r *nodePool) replaceOthers(ctx, within context.Context, plan, prior nodePo
 		return
 	}
 	r.saveUnfinished(ctx, resp, plan)
-	ctx, cancel := bounded(ctx, &resp.Diagnostics, plan.Timeouts.Delete, drainTimeout)
+	ctx, cancel := managed.Bounded(ctx, &resp.Diagnostics, plan.Timeouts.Delete, managed.DrainTimeout)
 	defer cancel()
 	for _, other := range poolsBut(own, name) {
 		err := c.removePool(ctx, nodePoolRef(other), own)
-		own.write(ctx, resp.Private, &resp.Diagnostics)
+		own.Write(ctx, resp.Private, &resp.Diagnostics)
 		if err != nil {
 			r.failChange(&resp.Diagnostics, plan, prior, &renameError{ready: name, stays: []string{other}, err: err})
 			return
 		}
 	}
-	if plan.begin() {
+	if plan.Begin() {
 		plan.Ready = types.BoolValue(true)
 	}
-	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
+	r.Save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
 }
 
 // saveUnfinished saves the model so that the next apply goes on.
 func (r *nodePool) saveUnfinished(ctx context.Context, resp *resource.UpdateResponse, model nodePoolModel) {
 	model.Ready = types.BoolValue(false)
-	r.save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, model)
+	r.Save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, model)
 }
 
 // renameError says where a rename ended early.
@@ -289,7 +292,7 @@ func (r *nodePool) failChange(diags *diag.Diagnostics, plan, prior nodePoolModel
 	var rename *renameError
 	var remedy string
 	switch {
-	case errors.Is(err, ErrProtected):
+	case errors.Is(err, failure.ErrProtected):
 		diags.AddAttributeError(path.Root("name"), "Cannot rename karpenter_node_pool", protectedFromRename(from, to))
 		return
 	case errors.As(err, &rename) && rename.created != "":
@@ -302,7 +305,7 @@ func (r *nodePool) failChange(diags *diag.Diagnostics, plan, prior nodePoolModel
 	case from != to && errors.Is(err, kube.ErrExists):
 		remedy = fmt.Sprintf("Nothing was changed. Choose another name, or delete NodePool %q and apply again.", to)
 	default:
-		r.fail(diags, verbUpdate, plan, err)
+		r.Fail(diags, managed.VerbUpdate, plan, err)
 		return
 	}
 	diags.AddError("Cannot rename karpenter_node_pool", fmt.Sprintf("karpenter_node_pool %q: %s.\n\n%s", from, strings.TrimSuffix(err.Error(), "."), remedy))

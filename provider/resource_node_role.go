@@ -15,27 +15,33 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/failure"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwvalue"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/iamrole"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/ownership"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/policydoc"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/validate"
 )
 
 type nodeRole struct {
-	frame[nodeRoleModel, *aws.Clients]
+	managed.Frame[nodeRoleModel, *aws.Clients]
 }
 
 type nodeRoleModel struct {
 	ClusterName types.String `tfsdk:"cluster_name"`
-	roleModel
+	iamrole.Model
 	ExistingRoleARN   types.String `tfsdk:"existing_role_arn"`
 	AttachCNIPolicy   types.Bool   `tfsdk:"attach_cni_policy"`
 	AttachSSMPolicy   types.Bool   `tfsdk:"attach_ssm_policy"`
 	ManagedPolicyARNs types.Set    `tfsdk:"managed_policy_arns"`
 	AccessEntry       types.Object `tfsdk:"access_entry"`
 	AccessEntryARN    types.String `tfsdk:"access_entry_arn"`
-	tagsModel
-	limitsModel
+	managed.TagsModel
+	managed.LimitsModel
 }
 
-func (m nodeRoleModel) ids() []string {
+func (m nodeRoleModel) IDs() []string {
 	if m.existing() {
 		return []string{m.ClusterName.ValueString(), m.ExistingRoleARN.ValueString()}
 	}
@@ -44,18 +50,18 @@ func (m nodeRoleModel) ids() []string {
 
 func newNodeRole() resource.Resource {
 	r := &nodeRole{}
-	r.frame = onAWS(base{kind: "node_role", keys: []string{"cluster_name", "name"}}, times{create: roleTimeout, update: roleTimeout, delete: inUseTimeout}, r)
+	r.Frame = managed.OnAWS(managed.Base{Kind: "node_role", Keys: []string{"cluster_name", "name"}}, managed.Times{Create: iamrole.Timeout, Update: iamrole.Timeout, Delete: managed.InUseTimeout}, r)
 	return r
 }
 
 // Schema describes the node role.
 func (r *nodeRole) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	name := nameAttribute("role", "`KarpenterNodeRole-<cluster_name>`, with the end of a long cluster name replaced by a hash", awsspec.NodeRoleName, awsspec.CheckRoleName)
+	name := managed.NameAttribute("role", "`KarpenterNodeRole-<cluster_name>`, with the end of a long cluster name replaced by a hash", awsspec.NodeRoleName, awsspec.CheckRoleName)
 	name.PlanModifiers = append([]planmodifier.String{ofExistingRole{awsspec.RoleName, name.PlanModifiers[0]}}, name.PlanModifiers[1:]...)
-	rolePath := iamPathAttribute("role")
+	rolePath := managed.IAMPathAttribute("role")
 	rolePath.PlanModifiers = append([]planmodifier.String{ofExistingRole{of: awsspec.RolePathOfARN}}, rolePath.PlanModifiers...)
 	attributes := map[string]schema.Attribute{
-		"cluster_name": clusterNameAttribute(),
+		"cluster_name": managed.ClusterNameAttribute(),
 		"name":         name,
 		"path":         rolePath,
 		"existing_role_arn": schema.StringAttribute{
@@ -81,11 +87,11 @@ func (r *nodeRole) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 		},
 		"access_entry":     accessEntryAttribute(),
 		"access_entry_arn": schema.StringAttribute{Computed: true, MarkdownDescription: "ARN of the cluster's access entry for the role. Null if the resource makes none."},
-		"tags":             tagsAttribute(),
-		"tags_all":         tagsAllAttribute(),
-		"timeouts":         r.timeoutsAttribute(ctx),
+		"tags":             managed.TagsAttribute(),
+		"tags_all":         managed.TagsAllAttribute(),
+		"timeouts":         r.TimeoutsAttribute(ctx),
 	}
-	maps.Copy(attributes, iamRoleAttributes(nodeRoleDescription))
+	maps.Copy(attributes, iamrole.Attributes(nodeRoleDescription))
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "The IAM role of launched instances, with the managed policies that a node needs and the EKS " +
 			"access entry that lets the nodes join the cluster. The cluster's authentication mode must include `API`, unless `access_entry.create` is `false`. " +
@@ -101,44 +107,44 @@ func nodeRoleDescription(cluster string) string { return "Nodes launched for EKS
 // somebody else as a difference. If the region is not known, the last known values
 // stay.
 func (r *nodeRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if r.session == nil {
+	if r.Session == nil {
 		return
 	}
-	planReplacement(ctx, req, resp)
+	ownership.PlanReplacement(ctx, req, resp)
 	if req.Plan.Raw.IsNull() {
-		if prior, ok := priorOf[nodeRoleModel](ctx, req, &resp.Diagnostics); ok {
-			r.warn(ctx, prior, planDestroys, destroyWaits+" "+replaceRole, &resp.Diagnostics)
+		if prior, ok := managed.PriorOf[nodeRoleModel](ctx, req, &resp.Diagnostics); ok {
+			r.warn(ctx, prior, managed.PlanDestroys, managed.DestroyWaits+" "+failure.ReplaceRole, &resp.Diagnostics)
 		}
 		return
 	}
-	r.planTags(ctx, resp)
-	plan, ok := get[nodeRoleModel](ctx, resp.Plan, &resp.Diagnostics)
+	r.PlanTags(ctx, resp)
+	plan, ok := managed.Get[nodeRoleModel](ctx, resp.Plan, &resp.Diagnostics)
 	if !ok {
 		return
 	}
 	var prior nodeRoleModel
 	if !req.State.Raw.IsNull() {
-		if prior, ok = get[nodeRoleModel](ctx, req.State, &resp.Diagnostics); !ok {
+		if prior, ok = managed.Get[nodeRoleModel](ctx, req.State, &resp.Diagnostics); !ok {
 			return
 		}
 	}
 	if !req.State.Raw.IsNull() {
 		r.warnOfChange(ctx, prior, plan, &resp.Diagnostics)
 	}
-	region := r.planRegion(ctx, &resp.Diagnostics)
+	region := r.PlanRegion(ctx, &resp.Diagnostics)
 	if region != "" {
 		partition := awsspec.Partition(region)
-		plan.TrustPolicy = planPolicy(prior.TrustPolicy, awsspec.NodeTrust(partition))
-		plan.ManagedPolicyARNs = setValue(plan.nodePolicies(partition))
+		plan.TrustPolicy = policydoc.PlanPolicy(prior.TrustPolicy, awsspec.NodeTrust(partition))
+		plan.ManagedPolicyARNs = fwvalue.SetValue(plan.nodePolicies(partition))
 	} else if !req.State.Raw.IsNull() {
 		plan.TrustPolicy, plan.ManagedPolicyARNs = prior.TrustPolicy, prior.ManagedPolicyARNs
 	}
 	// Without a region, nobody knows yet what another choice of policies gives.
 	chosenAnew := !req.State.Raw.IsNull() && !(plan.AttachCNIPolicy.Equal(prior.AttachCNIPolicy) && plan.AttachSSMPolicy.Equal(prior.AttachSSMPolicy))
-	if !known(plan.AttachCNIPolicy, plan.AttachSSMPolicy) || region == "" && chosenAnew {
+	if !fwvalue.Known(plan.AttachCNIPolicy, plan.AttachSSMPolicy) || region == "" && chosenAnew {
 		plan.ManagedPolicyARNs = types.SetUnknown(types.StringType)
 	}
-	plan.ARN, plan.UniqueID = keepOrCreate(prior.ARN), keepOrCreate(prior.UniqueID)
+	plan.ARN, plan.UniqueID = managed.KeepOrCreate(prior.ARN), managed.KeepOrCreate(prior.UniqueID)
 	plan.planExisting()
 	plan.planEntry(prior)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
@@ -149,7 +155,7 @@ func (r *nodeRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 func (r *nodeRole) warnOfChange(ctx context.Context, prior, plan nodeRoleModel, diags *diag.Diagnostics) {
 	switch {
 	case !prior.Name.Equal(plan.Name) || !prior.Path.Equal(plan.Path) || !prior.ClusterName.Equal(plan.ClusterName) || !prior.ExistingRoleARN.Equal(plan.ExistingRoleARN):
-		r.warn(ctx, prior, planReplaces, replaceRole, diags)
+		r.warn(ctx, prior, managed.PlanReplaces, failure.ReplaceRole, diags)
 	case prior.AccessEntryARN.ValueString() != "" && !plan.AccessEntry.IsUnknown() && plan.entryType() == "":
 		r.warn(ctx, prior, "removes its access entry", "Nodes that have no other way into the cluster are cut off: check first that another access entry, or the ConfigMap aws-auth, lets them in.", diags)
 	case prior.AccessEntryARN.ValueString() != "" && !plan.AccessEntry.IsUnknown() && plan.entryType() != prior.entryType():
@@ -161,9 +167,9 @@ func (r *nodeRole) warnOfChange(ctx context.Context, prior, plan nodeRoleModel, 
 // warn warns if the role is in use. That an instance profile has the role matters to a
 // replacement only.
 func (r *nodeRole) warn(ctx context.Context, prior nodeRoleModel, does, way string, diags *diag.Diagnostics) {
-	r.warnOfUse(ctx, prior, does, way, diags, func(ctx context.Context, client *aws.Clients) (*need, error) {
+	r.WarnOfUse(ctx, prior, does, way, diags, func(ctx context.Context, client *aws.Clients) (*managed.Need, error) {
 		found, err := prior.users(ctx, client)
-		if found != nil && found.within > 0 && does != planReplaces {
+		if found != nil && found.Within > 0 && does != managed.PlanReplaces {
 			return nil, err
 		}
 		return found, err

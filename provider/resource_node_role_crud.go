@@ -10,6 +10,12 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/failure"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwvalue"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/iamrole"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/ownership"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/policydoc"
 )
 
 // nodePolicies are the policies that every node needs, without those of the VPC CNI and of
@@ -17,19 +23,19 @@ import (
 func (m nodeRoleModel) nodePolicies(partition string) []string {
 	all := awsspec.NodeManagedPolicyARNs(partition)
 	if !m.AttachCNIPolicy.IsNull() && !m.AttachCNIPolicy.ValueBool() {
-		all = without(all, []string{awsspec.CNIPolicyARN(partition)})
+		all = fwvalue.Without(all, []string{awsspec.CNIPolicyARN(partition)})
 	}
 	if !m.AttachSSMPolicy.IsNull() && !m.AttachSSMPolicy.ValueBool() {
-		all = without(all, []string{awsspec.SSMPolicyARN(partition)})
+		all = fwvalue.Without(all, []string{awsspec.SSMPolicyARN(partition)})
 	}
 	return all
 }
 
 // role is the role that the model asks IAM for.
 func (m nodeRoleModel) role(partition string) aws.Role {
-	role := m.asked()
-	role.TrustPolicy, role.Tags = awsspec.NodeTrust(partition), stringMap(m.TagsAll)
-	role.ManagedPolicies = m.withAdditional(m.nodePolicies(partition))
+	role := m.Asked()
+	role.TrustPolicy, role.Tags = awsspec.NodeTrust(partition), fwvalue.StringMap(m.TagsAll)
+	role.ManagedPolicies = m.WithAdditional(m.nodePolicies(partition))
 	return role
 }
 
@@ -37,34 +43,34 @@ func (m nodeRoleModel) role(partition string) aws.Role {
 func (m nodeRoleModel) accessEntry() aws.AccessEntry {
 	return aws.AccessEntry{
 		Cluster: m.ClusterName.ValueString(), PrincipalARN: m.ARN.ValueString(),
-		Type: m.entryType(), Tags: stringMap(m.TagsAll),
+		Type: m.entryType(), Tags: fwvalue.StringMap(m.TagsAll),
 	}
 }
 
 // noteEntry notes the access entry.
-func noteEntry(own made, principal, arn string) {
-	own[madeAccessEntry], own[madePrincipal] = arn, principal
+func noteEntry(own ownership.Record, principal, arn string) {
+	own[madeAccessEntry], own[ownership.KeyPrincipal] = arn, principal
 }
 
-func forgetEntry(own made) {
+func forgetEntry(own ownership.Record) {
 	delete(own, madeAccessEntry)
-	delete(own, madePrincipal)
-	delete(own, foundEntry)
+	delete(own, ownership.KeyPrincipal)
+	delete(own, ownership.KeyFoundEntry)
 }
 
-func (r *nodeRole) create(ctx context.Context, j job[*aws.Clients], plan *nodeRoleModel) error {
-	return plan.create(ctx, j.client, j.own)
+func (r *nodeRole) Make(ctx context.Context, j managed.Job[*aws.Clients], plan *nodeRoleModel) error {
+	return plan.create(ctx, j.Client, j.Own)
 }
 
-func (r *nodeRole) update(ctx context.Context, j job[*aws.Clients], plan *nodeRoleModel, prior nodeRoleModel) error {
-	return plan.update(ctx, j.client, prior, j.own)
+func (r *nodeRole) Change(ctx context.Context, j managed.Job[*aws.Clients], plan *nodeRoleModel, prior nodeRoleModel) error {
+	return plan.update(ctx, j.Client, prior, j.Own)
 }
 
-// remove waits until nothing needs the role or its access entry.
-func (r *nodeRole) remove(ctx context.Context, j job[*aws.Clients], state nodeRoleModel) error {
-	if j.own[madeRole] != "" || state.existing() && !j.own.nothing() {
-		err := awaitUnused(ctx, j, "role "+state.Name.ValueString(), func(ctx context.Context, client *aws.Clients) (*need, error) {
-			if j.own[madeRole]+j.own[madeAccessEntry] == "" {
+// Remove waits until nothing needs the role or its access entry.
+func (r *nodeRole) Remove(ctx context.Context, j managed.Job[*aws.Clients], state nodeRoleModel) error {
+	if j.Own[ownership.KeyRole] != "" || state.existing() && !j.Own.Nothing() {
+		err := managed.AwaitUnused(ctx, j, "role "+state.Name.ValueString(), func(ctx context.Context, client *aws.Clients) (*managed.Need, error) {
+			if j.Own[ownership.KeyRole]+j.Own[madeAccessEntry] == "" {
 				return nil, nil // another resource has taken up all of it
 			}
 			return state.users(ctx, client)
@@ -73,17 +79,17 @@ func (r *nodeRole) remove(ctx context.Context, j job[*aws.Clients], state nodeRo
 			return err
 		}
 	}
-	return state.remove(ctx, j.client, j.own)
+	return state.remove(ctx, j.Client, j.Own)
 }
 
-// takeBack removes the role and its access entry at once.
-func (r *nodeRole) takeBack(ctx context.Context, j job[*aws.Clients], plan nodeRoleModel) error {
-	return plan.remove(ctx, j.client, j.own)
+// TakeBack removes the role and its access entry at once.
+func (r *nodeRole) TakeBack(ctx context.Context, j managed.Job[*aws.Clients], plan nodeRoleModel) error {
+	return plan.remove(ctx, j.Client, j.Own)
 }
 
 // create makes the role and the access entry, and notes both in own. It looks at the
 // cluster before it makes anything.
-func (m *nodeRoleModel) create(ctx context.Context, client *aws.Clients, own made) error {
+func (m *nodeRoleModel) create(ctx context.Context, client *aws.Clients, own ownership.Record) error {
 	if err := m.takesEntries(ctx, client); err != nil {
 		return err
 	}
@@ -92,8 +98,8 @@ func (m *nodeRoleModel) create(ctx context.Context, client *aws.Clients, own mad
 		return m.letIn(ctx, client, own)
 	}
 	want := m.role(awsspec.Partition(client.Region()))
-	m.TrustPolicy, m.ManagedPolicyARNs = planPolicy(m.TrustPolicy, want.TrustPolicy), setValue(m.nodePolicies(awsspec.Partition(client.Region())))
-	if err := m.createRole(ctx, client, m.ClusterName.ValueString(), want, own); err != nil {
+	m.TrustPolicy, m.ManagedPolicyARNs = policydoc.PlanPolicy(m.TrustPolicy, want.TrustPolicy), fwvalue.SetValue(m.nodePolicies(awsspec.Partition(client.Region())))
+	if err := m.Create(ctx, client, m.ClusterName.ValueString(), want, own); err != nil {
 		return err
 	}
 	return m.letIn(ctx, client, own)
@@ -107,7 +113,7 @@ func (m *nodeRoleModel) takesEntries(ctx context.Context, client *aws.Clients) e
 		return err
 	}
 	if m.entryType() != "" && cluster.AuthenticationMode == aws.AuthenticationConfigMap {
-		return fmt.Errorf("eks cluster %q: %w", cluster.Name, ErrNoAccessEntries)
+		return fmt.Errorf("eks cluster %q: %w", cluster.Name, failure.ErrNoAccessEntries)
 	}
 	return nil
 }
@@ -115,14 +121,14 @@ func (m *nodeRoleModel) takesEntries(ctx context.Context, client *aws.Clients) e
 // letIn makes the access entry, if one is wanted. An access entry that exists already is somebody
 // else's. It would not work for a new role: EKS binds an access entry to the unique
 // id of its role. ErrOtherAccessEntry.
-func (m *nodeRoleModel) letIn(ctx context.Context, client *aws.Clients, own made) error {
+func (m *nodeRoleModel) letIn(ctx context.Context, client *aws.Clients, own ownership.Record) error {
 	if m.entryType() == "" {
 		return nil
 	}
 	entry, err := client.CreateAccessEntry(ctx, m.accessEntry())
 	entry, err = m.finishEntry(ctx, client, entry, err, own)
 	if errors.Is(err, aws.ErrConflict) {
-		return fmt.Errorf("%w: %w", ErrOtherAccessEntry, err)
+		return fmt.Errorf("%w: %w", failure.ErrOtherAccessEntry, err)
 	}
 	if entry.ARN != "" {
 		m.AccessEntryARN = types.StringValue(entry.ARN)
@@ -132,61 +138,61 @@ func (m *nodeRoleModel) letIn(ctx context.Context, client *aws.Clients, own made
 }
 
 // remove removes the access entry, then the role.
-func (m *nodeRoleModel) remove(ctx context.Context, client *aws.Clients, own made) error {
+func (m *nodeRoleModel) remove(ctx context.Context, client *aws.Clients, own ownership.Record) error {
 	if err := m.shutOut(ctx, client, own); err != nil {
 		return err
 	}
-	if id := own[madeRole]; id != "" {
+	if id := own[ownership.KeyRole]; id != "" {
 		if err := client.DeleteRole(ctx, m.Name.ValueString(), id); err != nil {
 			return err
 		}
-		delete(own, madeRole)
+		delete(own, ownership.KeyRole)
 	}
 	return nil
 }
 
 // shutOut removes the access entry that was made.
-func (m *nodeRoleModel) shutOut(ctx context.Context, client *aws.Clients, own made) error {
+func (m *nodeRoleModel) shutOut(ctx context.Context, client *aws.Clients, own ownership.Record) error {
 	if own[madeAccessEntry] == "" {
 		return nil
 	}
-	if err := client.DeleteAccessEntry(ctx, m.ClusterName.ValueString(), own[madePrincipal], own[madeAccessEntry]); err != nil {
+	if err := client.DeleteAccessEntry(ctx, m.ClusterName.ValueString(), own[ownership.KeyPrincipal], own[madeAccessEntry]); err != nil {
 		return err
 	}
 	forgetEntry(own)
 	return nil
 }
 
-// read refreshes the role, its policies and the access entry. The role may be gone or
+// Observe refreshes the role, its policies and the access entry. The role may be gone or
 // replaced by somebody else, while our access entry still exists. It then has no ARN in
 // the state, and the next apply makes it again.
-func (r *nodeRole) read(ctx context.Context, j job[*aws.Clients], state *nodeRoleModel) (bool, error) {
+func (r *nodeRole) Observe(ctx context.Context, j managed.Job[*aws.Clients], state *nodeRoleModel) (bool, error) {
 	state.importExisting()
 	if state.existing() {
-		tags, err := state.refreshEntry(ctx, j.client, j.own, j.recorded)
+		tags, err := state.refreshEntry(ctx, j.Client, j.Own, j.Recorded)
 		if tags != nil {
-			state.tagsModel = r.readTags(state.tagsModel, tags)
+			state.TagsModel = r.ReadTags(state.TagsModel, tags)
 		}
-		return len(j.own) > 0, err
+		return len(j.Own) > 0, err
 	}
-	found, err := findRole(ctx, j, state.Name.ValueString())
+	found, err := iamrole.FindRole(ctx, j, state.Name.ValueString())
 	if err == nil {
-		state.refreshRole(found, awsspec.Partition(j.client.Region()))
-		state.foundAttached(found, j.own)
+		state.refreshRole(found, awsspec.Partition(j.Client.Region()))
+		state.FoundAttached(found, j.Own)
 		var ofEntry map[string]string
-		if ofEntry, err = state.refreshEntry(ctx, j.client, j.own, j.recorded); ofEntry != nil {
-			state.tellApart(found.Tags, ofEntry)
+		if ofEntry, err = state.refreshEntry(ctx, j.Client, j.Own, j.Recorded); ofEntry != nil {
+			state.TellApart(found.Tags, ofEntry)
 		}
 	}
 	if found.ARN != "" {
-		state.tagsModel = readRoleTags(&r.base, state.tagsModel, found)
+		state.TagsModel = iamrole.ReadTags(&r.Base, state.TagsModel, found)
 	}
-	return len(j.own) > 0, err
+	return len(j.Own) > 0, err
 }
 
 // refreshRole sets the model to the live role. A role that is gone has no ARN.
 func (m *nodeRoleModel) refreshRole(found aws.Role, partition string) {
-	m.found(found)
+	m.Found(found)
 	if found.ARN == "" {
 		return
 	}
@@ -196,13 +202,13 @@ func (m *nodeRoleModel) refreshRole(found aws.Role, partition string) {
 	if m.AttachSSMPolicy.IsNull() {
 		m.AttachSSMPolicy = types.BoolValue(slices.Contains(found.ManagedPolicies, awsspec.SSMPolicyARN(partition)))
 	}
-	m.ManagedPolicyARNs = setValue(intersection(m.nodePolicies(partition), found.ManagedPolicies))
+	m.ManagedPolicyARNs = fwvalue.SetValue(fwvalue.Intersection(m.nodePolicies(partition), found.ManagedPolicies))
 }
 
 // refreshEntry sets the model to the live access entry, and returns the entry's tags if the
 // entry is ours.
-func (m *nodeRoleModel) refreshEntry(ctx context.Context, client *aws.Clients, own made, recorded bool) (map[string]string, error) {
-	principal := own[madePrincipal]
+func (m *nodeRoleModel) refreshEntry(ctx context.Context, client *aws.Clients, own ownership.Record, recorded bool) (map[string]string, error) {
+	principal := own[ownership.KeyPrincipal]
 	if principal == "" {
 		principal = m.ARN.ValueString()
 	}
@@ -220,12 +226,12 @@ func (m *nodeRoleModel) refreshEntry(ctx context.Context, client *aws.Clients, o
 	usable := err == nil && slices.Contains(nodeEntryTypes(), entry.Type)
 	if usable && !recorded && m.entryType() != "" {
 		noteEntry(own, principal, entry.ARN)
-		own[foundEntry] = "true"
+		own[ownership.KeyFoundEntry] = "true"
 		if m.AccessEntry.IsNull() {
 			m.AccessEntry = entryObject(entry.Type)
 		}
 	}
-	if !usable || !own.is(madeAccessEntry, entry.ARN) {
+	if !usable || !own.Is(madeAccessEntry, entry.ARN) {
 		forgetEntry(own)
 		return nil, nil
 	}
@@ -235,7 +241,7 @@ func (m *nodeRoleModel) refreshEntry(ctx context.Context, client *aws.Clients, o
 	return entry.Tags, nil
 }
 
-func (m *nodeRoleModel) update(ctx context.Context, client *aws.Clients, prior nodeRoleModel, own made) error {
+func (m *nodeRoleModel) update(ctx context.Context, client *aws.Clients, prior nodeRoleModel, own ownership.Record) error {
 	if !m.existing() {
 		if err := m.updateRole(ctx, client, prior, own); err != nil {
 			return err
@@ -245,33 +251,33 @@ func (m *nodeRoleModel) update(ctx context.Context, client *aws.Clients, prior n
 }
 
 // updateRole changes the role, or makes it if it is gone.
-func (m *nodeRoleModel) updateRole(ctx context.Context, client *aws.Clients, prior nodeRoleModel, own made) error {
+func (m *nodeRoleModel) updateRole(ctx context.Context, client *aws.Clients, prior nodeRoleModel, own ownership.Record) error {
 	partition := awsspec.Partition(client.Region())
 	want := m.role(partition)
-	if own[madeRole] == "" {
+	if own[ownership.KeyRole] == "" {
 		// The access entry of the old role does not let the new role in.
 		if err := m.shutOut(ctx, client, own); err != nil {
 			return err
 		}
-		if err := m.createRole(ctx, client, m.ClusterName.ValueString(), want, own); err != nil {
+		if err := m.Create(ctx, client, m.ClusterName.ValueString(), want, own); err != nil {
 			return err
 		}
 	} else {
-		if err := m.change(ctx, client, prior.role(partition), want, own); err != nil {
+		if err := m.Change(ctx, client, prior.role(partition), want, own); err != nil {
 			return err
 		}
 	}
-	m.TrustPolicy, m.ManagedPolicyARNs = planPolicy(m.TrustPolicy, want.TrustPolicy), setValue(m.nodePolicies(partition))
+	m.TrustPolicy, m.ManagedPolicyARNs = policydoc.PlanPolicy(m.TrustPolicy, want.TrustPolicy), fwvalue.SetValue(m.nodePolicies(partition))
 	return nil
 }
 
 // updateEntry changes the tags of the access entry, or makes it if it is gone or of another
 // type. An entry that is no longer wanted is removed, unless it was found by an import: then
 // it is left to whoever made it.
-func (m *nodeRoleModel) updateEntry(ctx context.Context, client *aws.Clients, prior nodeRoleModel, own made) error {
+func (m *nodeRoleModel) updateEntry(ctx context.Context, client *aws.Clients, prior nodeRoleModel, own ownership.Record) error {
 	m.AccessEntryARN = types.StringNull()
 	if m.entryType() == "" {
-		if own[foundEntry] != "" {
+		if own[ownership.KeyFoundEntry] != "" {
 			forgetEntry(own)
 		}
 		return m.shutOut(ctx, client, own)
@@ -281,7 +287,7 @@ func (m *nodeRoleModel) updateEntry(ctx context.Context, client *aws.Clients, pr
 			return err
 		}
 	}
-	if own[madePrincipal] == m.ARN.ValueString() {
+	if own[ownership.KeyPrincipal] == m.ARN.ValueString() {
 		entry := m.accessEntry()
 		entry.ARN = own[madeAccessEntry]
 		m.AccessEntryARN = types.StringValue(entry.ARN)
@@ -291,6 +297,6 @@ func (m *nodeRoleModel) updateEntry(ctx context.Context, client *aws.Clients, pr
 	return m.letIn(ctx, client, own)
 }
 
-// madeAccessEntry is the key in made of the access entry. Its identity is its ARN, which ends in
+// madeAccessEntry is the key in the record of the access entry. Its identity is its ARN, which ends in
 // an id.
 const madeAccessEntry = "access entry"

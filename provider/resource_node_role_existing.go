@@ -20,6 +20,9 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwvalue"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/ownership"
 )
 
 // linuxEntry is the type of access entry that lets an instance join as a Linux node.
@@ -90,14 +93,14 @@ func (m *nodeRoleModel) forgetRole() {
 // planEntry plans the ARN of the access entry. An entry of another type is another entry.
 func (m *nodeRoleModel) planEntry(prior nodeRoleModel) {
 	switch {
-	case m.AccessEntry.IsUnknown() || !known(slices.Collect(maps.Values(m.AccessEntry.Attributes()))...):
+	case m.AccessEntry.IsUnknown() || !fwvalue.Known(slices.Collect(maps.Values(m.AccessEntry.Attributes()))...):
 		m.AccessEntryARN = types.StringUnknown()
 	case m.entryType() == "":
 		m.AccessEntryARN = types.StringNull()
 	case m.entryType() != prior.entryType() || m.ARN.IsUnknown():
 		m.AccessEntryARN = types.StringUnknown()
 	default:
-		m.AccessEntryARN = keepOrCreate(prior.AccessEntryARN)
+		m.AccessEntryARN = managed.KeepOrCreate(prior.AccessEntryARN)
 	}
 }
 
@@ -152,7 +155,7 @@ func (m ofExistingRole) PlanModifyString(ctx context.Context, req planmodifier.S
 
 // ValidateConfig refuses what contradicts existing_role_arn.
 func (r *nodeRole) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
-	config, ok := get[nodeRoleModel](ctx, req.Config, &resp.Diagnostics)
+	config, ok := managed.Get[nodeRoleModel](ctx, req.Config, &resp.Diagnostics)
 	if !ok || config.ExistingRoleARN.IsNull() {
 		return
 	}
@@ -183,7 +186,7 @@ func (r *nodeRole) ValidateConfig(ctx context.Context, req resource.ValidateConf
 // finishEntry gives the result of CreateAccessEntry, or the entry that was left. Of a role
 // that exists without this configuration, EKS makes such entries itself, for managed node
 // groups: the entry needs tags of this configuration.
-func (m *nodeRoleModel) finishEntry(ctx context.Context, client *aws.Clients, entry aws.AccessEntry, failure error, own made) (aws.AccessEntry, error) {
+func (m *nodeRoleModel) finishEntry(ctx context.Context, client *aws.Clients, entry aws.AccessEntry, failure error, own ownership.Record) (aws.AccessEntry, error) {
 	want := m.accessEntry()
 	return aws.Finish(entry, failure, func() (aws.AccessEntry, error) {
 		if m.existing() {
@@ -198,6 +201,6 @@ func (m *nodeRoleModel) finishEntry(ctx context.Context, client *aws.Clients, en
 		}
 		return client.FinishAccessEntry(ctx, want, role)
 	}, func(e aws.AccessEntry) {
-		own.takeUp(madeAccessEntry, e.ARN, "access entry for "+e.PrincipalARN)
+		own.TakeUp(madeAccessEntry, e.ARN, "access entry for "+e.PrincipalARN)
 	})
 }

@@ -13,12 +13,15 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/iamrole"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/ownership"
 )
 
 // spotRole is the service-linked role of EC2 Spot. An account has it once, for all clusters
 // and regions, so the resource adopts a role that is there, and keeps it at the destruction.
 type spotRole struct {
-	frame[spotRoleModel, *aws.Clients]
+	managed.Frame[spotRoleModel, *aws.Clients]
 }
 
 type spotRoleModel struct {
@@ -27,14 +30,14 @@ type spotRoleModel struct {
 	ARN             types.String `tfsdk:"arn"`
 	UniqueID        types.String `tfsdk:"unique_id"`
 	Adopted         types.Bool   `tfsdk:"adopted"`
-	limitsModel
+	managed.LimitsModel
 }
 
-func (m spotRoleModel) ids() []string { return []string{awsspec.SpotRoleName} }
+func (m spotRoleModel) IDs() []string { return []string{awsspec.SpotRoleName} }
 
 func newSpotRole() resource.Resource {
 	r := &spotRole{}
-	r.frame = onAWS(base{kind: "spot_service_linked_role", keys: []string{"name"}}, times{create: roleTimeout, update: roleTimeout, delete: roleTimeout}, r)
+	r.Frame = managed.OnAWS(managed.Base{Kind: "spot_service_linked_role", Keys: []string{"name"}}, managed.Times{Create: iamrole.Timeout, Update: iamrole.Timeout, Delete: iamrole.Timeout}, r)
 	return r
 }
 
@@ -44,7 +47,7 @@ func (r *spotRole) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 		MarkdownDescription: "The service-linked role of EC2 Spot, `" + awsspec.SpotRoleName + "`. An account needs it before it launches its first spot instance, and has it once, for all clusters and regions. " +
 			"If the role exists already, the resource adopts it and never deletes it. A role that the resource created stays at the destruction, too, unless `delete_on_destroy` is set.",
 		Attributes: map[string]schema.Attribute{
-			"name": computedString("Name of the role, which AWS gives: `" + awsspec.SpotRoleName + "`."),
+			"name": managed.ComputedString("Name of the role, which AWS gives: `" + awsspec.SpotRoleName + "`."),
 			"delete_on_destroy": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
 				MarkdownDescription: "Whether the destruction deletes the role, if this resource created or imported it. Default `false`, as other clusters of the account may need the role. AWS refuses while there are spot instances.",
@@ -52,7 +55,7 @@ func (r *spotRole) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"arn":       schema.StringAttribute{Computed: true, MarkdownDescription: "ARN of the role."},
 			"unique_id": schema.StringAttribute{Computed: true, MarkdownDescription: "Unique id of the role, such as `AROA...`."},
 			"adopted":   schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the role was there before this resource."},
-			"timeouts":  r.timeoutsAttribute(ctx),
+			"timeouts":  r.TimeoutsAttribute(ctx),
 		},
 	}
 }
@@ -69,90 +72,90 @@ func (r *spotRole) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if req.State.Raw.IsNull() {
 		return
 	}
-	if prior, ok := get[spotRoleModel](ctx, req.State, &resp.Diagnostics); ok {
+	if prior, ok := managed.Get[spotRoleModel](ctx, req.State, &resp.Diagnostics); ok {
 		set("arn", prior.ARN)
 		set("unique_id", prior.UniqueID)
 		set("adopted", prior.Adopted)
 	}
 }
 
-// adoptedRole is the key in made of a role that was there before. It is never deleted.
+// adoptedRole is the key in the record of a role that was there before. It is never deleted.
 const adoptedRole = "adopted role"
 
 func (m *spotRoleModel) set(role aws.Role, adopted bool) {
 	m.Name, m.ARN, m.UniqueID, m.Adopted = types.StringValue(awsspec.SpotRoleName), types.StringValue(role.ARN), types.StringValue(role.ID), types.BoolValue(adopted)
 }
 
-// create makes the role, or notes one that is there.
-func (r *spotRole) create(ctx context.Context, j job[*aws.Clients], plan *spotRoleModel) error {
-	role, err := j.client.CreateServiceLinkedRole(ctx, awsspec.SpotService, awsspec.SpotRoleName)
+// Make makes the role, or notes one that is there.
+func (r *spotRole) Make(ctx context.Context, j managed.Job[*aws.Clients], plan *spotRoleModel) error {
+	role, err := j.Client.CreateServiceLinkedRole(ctx, awsspec.SpotService, awsspec.SpotRoleName)
 	adopted := errors.Is(err, aws.ErrConflict)
 	if adopted {
-		role, err = j.client.GetServiceLinkedRole(ctx, awsspec.SpotService, awsspec.SpotRoleName)
+		role, err = j.Client.GetServiceLinkedRole(ctx, awsspec.SpotService, awsspec.SpotRoleName)
 	}
 	if err != nil {
 		if role.ID != "" && !adopted { // made all the same: the undo deletes it
-			j.own[madeRole] = role.ID
+			j.Own[ownership.KeyRole] = role.ID
 		}
 		return err
 	}
-	key := madeRole
+	key := ownership.KeyRole
 	if adopted {
 		key = adoptedRole
 	}
-	j.own[key] = role.ID
+	j.Own[key] = role.ID
 	plan.set(role, adopted)
 	return nil
 }
 
-// read looks whether the role is there. A role that was deleted and created again by
+// Observe looks whether the role is there. A role that was deleted and created again by
 // somebody else serves as well: it is adopted.
-func (r *spotRole) read(ctx context.Context, j job[*aws.Clients], state *spotRoleModel) (bool, error) {
+func (r *spotRole) Observe(ctx context.Context, j managed.Job[*aws.Clients], state *spotRoleModel) (bool, error) {
 	if name := state.Name.ValueString(); name != awsspec.SpotRoleName {
 		return true, fmt.Errorf("service-linked role %q: the only role of EC2 Spot is %s: import that name", name, awsspec.SpotRoleName)
 	}
-	role, err := j.client.GetServiceLinkedRole(ctx, awsspec.SpotService, awsspec.SpotRoleName)
+	role, err := j.Client.GetServiceLinkedRole(ctx, awsspec.SpotService, awsspec.SpotRoleName)
 	if errors.Is(err, aws.ErrNotFound) {
 		return false, nil
 	}
 	if err != nil {
 		return true, err
 	}
-	if !j.recorded {
-		j.own[madeRole] = role.ID
+	if !j.Recorded {
+		j.Own[ownership.KeyRole] = role.ID
 	}
-	if !j.own.is(madeRole, role.ID) {
-		delete(j.own, madeRole)
-		j.own[adoptedRole] = role.ID
+	if !j.Own.Is(ownership.KeyRole, role.ID) {
+		delete(j.Own, ownership.KeyRole)
+		j.Own[adoptedRole] = role.ID
 	}
 	if state.DeleteOnDestroy.IsNull() {
 		state.DeleteOnDestroy = types.BoolValue(false)
 	}
-	state.set(role, j.own[madeRole] == "")
+	state.set(role, j.Own[ownership.KeyRole] == "")
 	return true, nil
 }
 
-// update has nothing to do in AWS: delete_on_destroy is for the destruction.
-func (r *spotRole) update(context.Context, job[*aws.Clients], *spotRoleModel, spotRoleModel) error {
+// Change has nothing to do in AWS: delete_on_destroy is for the destruction.
+func (r *spotRole) Change(context.Context, managed.Job[*aws.Clients], *spotRoleModel, spotRoleModel) error {
 	return nil
 }
 
-// remove deletes the role if that is asked for, and only if it was made or imported.
-func (r *spotRole) remove(ctx context.Context, j job[*aws.Clients], state spotRoleModel) error {
-	id := j.own[madeRole]
-	if id == "" && j.own[adoptedRole] != "" && state.DeleteOnDestroy.ValueBool() {
-		j.diags.AddWarning("The service-linked role was not deleted", fmt.Sprintf(
-			"karpenter_%s %q: the role was there before this resource, which deletes only a role that it created or imported. If no cluster of the account needs spot instances, delete it (aws iam delete-service-linked-role).", r.kind, importID(state)))
+// Remove deletes the role if that is asked for, and only if it was made or imported.
+func (r *spotRole) Remove(ctx context.Context, j managed.Job[*aws.Clients], state spotRoleModel) error {
+	id := j.Own[ownership.KeyRole]
+	if id == "" && j.Own[adoptedRole] != "" && state.DeleteOnDestroy.ValueBool() {
+		j.Diags.AddWarning("The service-linked role was not deleted", fmt.Sprintf(
+			"karpenter_%s %q: the role was there before this resource, which deletes only a role that it created or imported. If no cluster of the account needs spot instances, delete it (aws iam delete-service-linked-role).", r.Kind, managed.ImportID(state)))
 	}
 	if id == "" || !state.DeleteOnDestroy.ValueBool() {
 		return nil
 	}
-	return j.client.DeleteServiceLinkedRole(ctx, awsspec.SpotService, awsspec.SpotRoleName, id)
+	return j.Client.DeleteServiceLinkedRole(ctx, awsspec.SpotService, awsspec.SpotRoleName, id)
 }
 
-// takeBack deletes the role that a failed creation made, whatever is asked for the
+// TakeBack deletes the role that a failed creation made, whatever is asked for the
 // destruction.
-func (r *spotRole) takeBack(ctx context.Context, j job[*aws.Clients], plan spotRoleModel) error {
+func (r *spotRole) TakeBack(ctx context.Context, j managed.Job[*aws.Clients], plan spotRoleModel) error {
 	plan.DeleteOnDestroy = types.BoolValue(true)
-	return r.remove(ctx, j, plan)
+	return r.Remove(ctx, j, plan)
 }

@@ -16,6 +16,10 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwvalue"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/iamrole"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/session"
 )
 
 // The role of a daemon may be in another configuration, and anybody may change its trust. So
@@ -43,7 +47,7 @@ func (r *daemon) warnCredentials(ctx context.Context, c *cluster, m daemonModel,
 	})
 	if found.what != "" {
 		diags.AddWarning("The daemon has no credentials", fmt.Sprintf(
-			"karpenter_daemon %q: %s. Pods that start get no credentials, and pods that run keep theirs until their session ends: then no node is launched, replaced or terminated.\n\n%s", importID(m), found.what, found.remedy))
+			"karpenter_daemon %q: %s. Pods that start get no credentials, and pods that run keep theirs until their session ends: then no node is launched, replaced or terminated.\n\n%s", managed.ImportID(m), found.what, found.remedy))
 	}
 }
 
@@ -51,17 +55,17 @@ func (r *daemon) warnCredentials(ctx context.Context, c *cluster, m daemonModel,
 // A role of this configuration is compared as it is planned; see checkTrust. A role that does
 // not exist yet may be made by the same apply, and so may an association.
 func (r *daemon) warnPlannedCredentials(ctx context.Context, m daemonModel, diags *diag.Diagnostics) {
-	someCluster := (r.session.eks != nil || r.session.kubernetes != nil) && r.session.unknownCluster == ""
-	if !someCluster || m.RoleARN.IsNull() || !whollyKnown(ctx, m.RoleARN, m.ClusterName, m.Region, m.Namespace, m.ServiceAccount, m.Annotations, m.Environment) {
+	someCluster := (r.Session.EKS != nil || r.Session.Kubernetes != nil) && r.Session.UnknownCluster == ""
+	if !someCluster || m.RoleARN.IsNull() || !fwvalue.WhollyKnown(ctx, m.RoleARN, m.ClusterName, m.Region, m.Namespace, m.ServiceAccount, m.Annotations, m.Environment) {
 		return
 	}
-	if _, planned := r.session.roles.role(m.RoleARN.ValueString()); planned {
+	if _, planned := r.Session.Roles.Role(m.RoleARN.ValueString()); planned {
 		return
 	}
 	found := r.lookUp(ctx, m, func(ctx context.Context, client *aws.Clients) (plight, error) { return r.byIRSA(ctx, client, m) })
 	if found.what != "" && !found.gone {
 		diags.AddWarning("The daemon would have no credentials", fmt.Sprintf(
-			"karpenter_daemon %q: as AWS has it now, %s. Unless the same apply mends that, the daemon launches, replaces and terminates no node.\n\n%s", importID(m), found.what, found.remedy))
+			"karpenter_daemon %q: as AWS has it now, %s. Unless the same apply mends that, the daemon launches, replaces and terminates no node.\n\n%s", managed.ImportID(m), found.what, found.remedy))
 	}
 }
 
@@ -75,10 +79,10 @@ func (r *daemon) lookUp(ctx context.Context, m daemonModel, ask func(context.Con
 	if m.bringsCredentials() {
 		return plight{}
 	}
-	within, cancel := context.WithTimeout(ctx, planCheckTimeout)
+	within, cancel := context.WithTimeout(ctx, managed.PlanCheckTimeout)
 	defer cancel()
 	var found plight
-	client, err := r.session.AWS(within)
+	client, err := r.Session.AWS(within)
 	if err == nil && client.Region() == m.Region.ValueString() {
 		found, err = ask(within, client)
 	}
@@ -91,7 +95,7 @@ func (r *daemon) lookUp(ctx context.Context, m daemonModel, ask func(context.Con
 
 // bringsCredentials tells whether the environment has credentials, or says where they are.
 func (m daemonModel) bringsCredentials() bool {
-	for name := range stringMap(m.Environment) {
+	for name := range fwvalue.StringMap(m.Environment) {
 		for _, prefix := range []string{"AWS_ACCESS_KEY", "AWS_PROFILE", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS", "AWS_ROLE", "AWS_WEB_IDENTITY", "AWS_CONTAINER"} {
 			if strings.HasPrefix(name, prefix) {
 				return true
@@ -104,12 +108,12 @@ func (m daemonModel) bringsCredentials() bool {
 // byIRSA looks at the role of role_arn.
 func (r *daemon) byIRSA(ctx context.Context, client *aws.Clients, m daemonModel) (plight, error) {
 	arn := m.RoleARN.ValueString()
-	role, err := liveRole(ctx, r.session, client, arn)
+	role, err := liveRole(ctx, r.Session, client, arn)
 	if err != nil {
 		return plight{}, err
 	}
 	if role.ARN == "" {
-		return m.plight(identityIRSA, fmt.Sprintf("the role %s does not exist", arn), true), nil
+		return m.plight(iamrole.IdentityIRSA, fmt.Sprintf("the role %s does not exist", arn), true), nil
 	}
 	found, err := client.Cluster(ctx, m.ClusterName.ValueString())
 	if err == nil && found.Issuer == "" {
@@ -119,12 +123,12 @@ func (r *daemon) byIRSA(ctx context.Context, client *aws.Clients, m daemonModel)
 		return plight{}, err
 	}
 	partition, account := awsspec.PartitionAndAccount(arn)
-	audience := cmp.Or(stringMap(m.Annotations)[audienceAnnotation], awsspec.IRSAAudience)
+	audience := cmp.Or(fwvalue.StringMap(m.Annotations)[audienceAnnotation], awsspec.IRSAAudience)
 	issuer := strings.TrimPrefix(found.Issuer, "https://")
-	if refused := m.refused(role, identityIRSA, awsspec.IRSASession(issuer, account, partition, m.Namespace.ValueString(), m.ServiceAccount.ValueString(), audience)); refused.what != "" {
+	if refused := m.refused(role, iamrole.IdentityIRSA, awsspec.IRSASession(issuer, account, partition, m.Namespace.ValueString(), m.ServiceAccount.ValueString(), audience)); refused.what != "" {
 		return refused, nil
 	}
-	what, remedy, err := unregistered(ctx, client, awsspec.OIDCProviderARN(issuer, account, partition), m.ClusterName.ValueString(), issuer, audience)
+	what, remedy, err := iamrole.UnregisteredIssuer(ctx, client, awsspec.OIDCProviderARN(issuer, account, partition), m.ClusterName.ValueString(), issuer, audience)
 	return plight{what: what, remedy: remedy}, err
 }
 
@@ -143,30 +147,30 @@ func (r *daemon) byPodIdentity(ctx context.Context, client *aws.Clients, c *clus
 	association, err := client.FindPodAssociation(ctx, cluster, namespace, account)
 	if errors.Is(err, aws.ErrNotFound) {
 		found, err := client.Cluster(ctx, cluster) // one that is not found has no associations, either
-		return m.plight(identityPod, fmt.Sprintf("role_arn is not set, and the service account %q has no EKS Pod Identity association in the cluster %s", namespace+"/"+account, found.ARN), false), err
+		return m.plight(iamrole.IdentityPod, fmt.Sprintf("role_arn is not set, and the service account %q has no EKS Pod Identity association in the cluster %s", namespace+"/"+account, found.ARN), false), err
 	}
 	if err != nil {
 		return plight{}, err
 	}
-	role, err := liveRole(ctx, r.session, client, association.RoleARN)
+	role, err := liveRole(ctx, r.Session, client, association.RoleARN)
 	if err != nil {
 		return plight{}, err
 	}
 	if role.ARN == "" {
-		return m.plight(identityPod, fmt.Sprintf("the EKS Pod Identity association %s gives the service account %q the role %s, which does not exist", association.ARN, namespace+"/"+account, association.RoleARN), true), nil
+		return m.plight(iamrole.IdentityPod, fmt.Sprintf("the EKS Pod Identity association %s gives the service account %q the role %s, which does not exist", association.ARN, namespace+"/"+account, association.RoleARN), true), nil
 	}
 	partition, owner := awsspec.PartitionAndAccount(association.RoleARN)
-	return m.refused(role, identityPod, awsspec.PodIdentitySession(awsspec.ClusterARN(partition, client.Region(), owner, cluster), namespace, account, association.Untagged)), nil
+	return m.refused(role, iamrole.IdentityPod, awsspec.PodIdentitySession(awsspec.ClusterARN(partition, client.Region(), owner, cluster), namespace, account, association.Untagged)), nil
 }
 
 // liveRole reads the role; without ARN if the role does not exist. Whether a role of another
 // account exists cannot be known.
-func liveRole(ctx context.Context, s *session, client *aws.Clients, arn string) (aws.Role, error) {
+func liveRole(ctx context.Context, s *session.Session, client *aws.Clients, arn string) (aws.Role, error) {
 	role, err := client.GetBareRole(ctx, awsspec.RoleName(arn))
 	if err == nil && role.ARN == arn || err != nil && !errors.Is(err, aws.ErrNotFound) {
 		return role, err
 	}
-	caller, err := s.caller.get(func() (aws.Identity, error) { return client.Identity(ctx) })
+	caller, err := s.Caller.Get(func() (aws.Identity, error) { return client.Identity(ctx) })
 	if _, account := awsspec.PartitionAndAccount(arn); err == nil && account != caller.Account {
 		err = fmt.Errorf("the role %s is not in the account %s", arn, caller.Account)
 	}

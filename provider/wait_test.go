@@ -20,6 +20,9 @@ import (
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/apiserver"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/pace"
 )
 
 // answers is an API server in the test's own process, so that its clock can be the test's.
@@ -39,7 +42,7 @@ func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (a answers) cluster(t *testing.T) *cluster {
 	t.Helper()
-	client, err := newCluster(&rest.Config{Host: "http://cluster", Transport: a, QPS: -1}, pace{})
+	client, err := apiserver.New(&rest.Config{Host: "http://cluster", Transport: a, QPS: -1}, pace.Pace{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,13 +210,13 @@ func TestFirstContact_WaitsForAFreshAccessEntryWithinBounds(t *testing.T) {
 					}
 					return http.StatusOK, map[string]any{"kind": "Namespace", "apiVersion": "v1", "metadata": map[string]any{"name": "kube-system", "uid": "u"}}, nil
 				}).cluster(t)
-				b := &base{kind: "node_pool"}
+				b := &managed.Base{Kind: "node_pool"}
 				for range 3 {
-					uid, err := c.uid(t.Context(), true)
+					uid, err := c.UID(t.Context(), true)
 					if !tt.refused && (err != nil || uid != "u") {
 						t.Fatalf("got %q, %v", uid, err)
 					}
-					if tt.refused && (err == nil || !strings.Contains(b.remedy("", err), "access entry")) {
+					if tt.refused && (err == nil || !strings.Contains(b.Remedy("", err), "access entry")) {
 						t.Fatalf("got %v, whose remedy does not name the access entry", err)
 					}
 				}
@@ -230,7 +233,7 @@ func TestFirstContact_DoesNotWaitForAnAddressThatIsWrong(t *testing.T) {
 		start := time.Now()
 		refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 		c := answers(func(*http.Request) (int, any, error) { return 0, nil, refused }).cluster(t)
-		if _, err := c.uid(t.Context(), true); !errors.Is(err, syscall.ECONNREFUSED) {
+		if _, err := c.UID(t.Context(), true); !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Errorf("got %v", err)
 		}
 		if took := time.Since(start); took != 0 {

@@ -1,0 +1,64 @@
+package archtest
+
+import (
+	"slices"
+	"strings"
+)
+
+// providerRoot is the folder of the Terraform provider.
+const providerRoot = "provider"
+
+// floors lists the packages of the provider, from the list of what it serves down to what
+// knows of nothing else. A package imports only those on floors further down: so none imports
+// the provider itself, what resources share imports no resource, and no resource another.
+func floors() [][]string {
+	return [][]string{
+		{"."}, // the provider, its configuration and the list of what it serves
+		{"controllerrole", "noderole", "interruptionqueue", "discoverytags", "instanceprofile", "spotrole"}, // a room a resource
+		{"iamrole"},   // what the roles share
+		{"managed"},   // what all resources share
+		{"session"},   // what Configure hands to them
+		{"apiserver"}, // the cluster
+		{"ownership"}, // what was made
+		{"failure", "policydoc", "choice", "definition"},     // errors and remedies, and the rules of values
+		{"credentials", "region", "convert", "memo", "pace"}, // AWS's login, manifests
+		{"fwvalue", "fwtype", "validate"},                    // values of the framework
+	}
+}
+
+// floorOf returns the floor of the folder, -1 for one outside the provider or without a floor.
+func floorOf(dir string) int {
+	name := "."
+	if dir != providerRoot {
+		inside := false
+		if name, inside = strings.CutPrefix(dir, providerRoot+"/internal/"); !inside {
+			return -1
+		}
+	}
+	return slices.IndexFunc(floors(), func(rooms []string) bool { return slices.Contains(rooms, name) })
+}
+
+// checkRooms finds imports within the provider that point back up or sideways. Tests may judge
+// a room by the whole provider.
+func checkRooms(t tree) []breach {
+	var all []breach
+	for _, f := range t.gos {
+		if !under(f.dir, providerRoot) {
+			continue
+		}
+		from := floorOf(f.dir)
+		if from < 0 {
+			all = append(all, f.at(f.syntax.Package, "%s has no floor in the provider: see floors() of internal/archtest", f.dir))
+			continue
+		}
+		if f.test {
+			continue
+		}
+		for imported, pos := range f.imports() {
+			if to := floorOf(strings.TrimPrefix(imported, module+"/")); to >= 0 && to <= from {
+				all = append(all, f.at(pos, "%s must not import %s, which is not below it", f.dir, strings.TrimPrefix(imported, module+"/")))
+			}
+		}
+	}
+	return sorted(all)
+}

@@ -1,0 +1,17 @@
+package pace
+
+import (
+	"time"
+)
+
+// Pace says how long the provider waits for others. What is 0 is as in a release; tests
+// wait less.
+type Pace struct {
+	Backoff     time.Duration // longest pause between two tries of an AWS call
+	Propagation time.Duration // see aws.Config
+	Qps         float32       // requests a second to the API server
+	Patience    time.Duration // how long the first contact with a cluster may be refused
+	Stuck       time.Duration // see stuckAfter
+	Forced      time.Duration // see forcedWithin
+	Lease       time.Duration // how long a Lease is watched that nobody seems to renew; see leaseExpires
+}
