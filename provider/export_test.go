@@ -14,7 +14,7 @@ func Services() []string { return services() }
 // NewHasty is New with short pauses between tries, for tests in which many calls fail.
 func NewHasty(version, imageDigest string) func() provider.Provider {
 	return func() provider.Provider {
-		return at(pace.Pace{Backoff: time.Millisecond, Propagation: time.Second, Qps: 1000, Patience: time.Second, Lease: 3 * leasePoll}, version, imageDigest)
+		return at(pace.Pace{Backoff: time.Millisecond, Propagation: time.Second, QPS: 1000, Patience: time.Second, Lease: 3 * leasePoll}, version, imageDigest)
 	}
 }
 

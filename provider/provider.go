@@ -10,9 +10,15 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/choice"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/controllerrole"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/discoverytags"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/instanceprofile"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/interruptionqueue"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/noderole"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/pace"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/session"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/spotrole"
 )
 
 var (
@@ -70,12 +76,12 @@ func (p *karpenterProvider) ValidateConfig(ctx context.Context, req provider.Val
 // Resources lists the resource types.
 func (p *karpenterProvider) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
-		newControllerRole,
-		newNodeRole,
-		newInstanceProfile,
-		newDiscoveryTags,
-		newSpotRole,
-		newInterruptionQueue,
+		controllerrole.New,
+		noderole.New,
+		instanceprofile.New,
+		discoverytags.New,
+		spotrole.New,
+		interruptionqueue.New,
 		newDaemon,
 		func() resource.Resource { return newNodeClass(p.definitions) },
 		func() resource.Resource { return newNodePool(p.definitions, p.choices) },

@@ -28,12 +28,12 @@ func floors() [][]string {
 
 // floorOf returns the floor of the folder, -1 for one outside the provider or without a floor.
 func floorOf(dir string) int {
-	name := "."
-	if dir != providerRoot {
-		inside := false
-		if name, inside = strings.CutPrefix(dir, providerRoot+"/internal/"); !inside {
-			return -1
-		}
+	name, inside := strings.CutPrefix(dir, providerRoot+"/internal/")
+	switch {
+	case dir == providerRoot:
+		name = "."
+	case !inside:
+		return -1
 	}
 	return slices.IndexFunc(floors(), func(rooms []string) bool { return slices.Contains(rooms, name) })
 }

@@ -9,7 +9,7 @@ import (
 type Pace struct {
 	Backoff     time.Duration // longest pause between two tries of an AWS call
 	Propagation time.Duration // see aws.Config
-	Qps         float32       // requests a second to the API server
+	QPS         float32       // requests a second to the API server
 	Patience    time.Duration // how long the first contact with a cluster may be refused
 	Stuck       time.Duration // see stuckAfter
 	Forced      time.Duration // see forcedWithin

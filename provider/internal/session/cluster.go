@@ -29,7 +29,7 @@ func (s *Session) Cluster(ctx context.Context) (*apiserver.Client, error) {
 			return nil, err
 		}
 		config.UserAgent = "terraform-provider-karpenter/" + s.Version
-		config.QPS = cmp.Or(s.pace.Qps, config.QPS)
+		config.QPS = cmp.Or(s.pace.QPS, config.QPS)
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return requests{next} })
 		return apiserver.New(config, s.pace)
 	})

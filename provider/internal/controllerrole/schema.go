@@ -1,4 +1,4 @@
-package provider
+package controllerrole
 
 import (
 	"context"
@@ -63,7 +63,8 @@ func (m controllerRoleModel) IDs() []string {
 	return []string{m.ClusterName.ValueString(), m.Name.ValueString()}
 }
 
-func newControllerRole() resource.Resource {
+// New is the resource, before its session is known.
+func New() resource.Resource {
 	r := &controllerRole{}
 	r.Frame = managed.OnAWS(managed.Base{Kind: "controller_role", Keys: []string{"cluster_name", "name"}}, managed.Times{Create: iamrole.Timeout, Update: iamrole.Timeout, Delete: managed.InUseTimeout}, r)
 	return r

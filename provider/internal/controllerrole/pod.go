@@ -1,4 +1,4 @@
-package provider
+package controllerrole
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package provider
+package instanceprofile
 
 import (
 	"context"
@@ -39,7 +39,8 @@ type instanceProfileModel struct {
 	managed.LimitsModel
 }
 
-func newInstanceProfile() resource.Resource {
+// New is the resource, before its session is known.
+func New() resource.Resource {
 	r := &instanceProfile{}
 	r.Frame = managed.OnAWS(managed.Base{Kind: "instance_profile", Keys: []string{"name"}}, managed.Times{Create: instanceProfileTimeout, Update: instanceProfileTimeout, Delete: managed.InUseTimeout}, r)
 	return r

@@ -1,4 +1,4 @@
-package provider
+package discoverytags
 
 import (
 	"context"
@@ -57,7 +57,8 @@ func (m discoveryTagsModel) resourceIDs(ctx context.Context, diags *diag.Diagnos
 	return append(fwvalue.StringsOf(ctx, m.SubnetIDs, diags), fwvalue.StringsOf(ctx, m.SecurityGroupIDs, diags)...)
 }
 
-func newDiscoveryTags() resource.Resource {
+// New is the resource, before its session is known.
+func New() resource.Resource {
 	r := &discoveryTags{}
 	r.Frame = managed.OnAWS(managed.Base{Kind: "discovery_tags", Keys: []string{"cluster_name"}}, managed.Times{Create: discoveryTagsTimeout, Update: discoveryTagsTimeout, Delete: discoveryTagsTimeout}, r)
 	return r

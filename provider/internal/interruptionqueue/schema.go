@@ -1,4 +1,4 @@
-package provider
+package interruptionqueue
 
 import (
 	"context"
@@ -44,7 +44,8 @@ func (m interruptionQueueModel) IDs() []string {
 	return []string{m.ClusterName.ValueString(), m.Name.ValueString()}
 }
 
-func newInterruptionQueue() resource.Resource {
+// New is the resource, before its session is known.
+func New() resource.Resource {
 	r := &interruptionQueue{}
 	r.Frame = managed.OnAWS(managed.Base{Kind: "interruption_queue", Keys: []string{"cluster_name", "name"}}, managed.Times{Create: queueTimeout, Update: queueTimeout, Delete: managed.InUseTimeout}, r)
 	return r

@@ -1,4 +1,4 @@
-package provider
+package noderole
 
 import (
 	"context"
@@ -48,7 +48,8 @@ func (m nodeRoleModel) IDs() []string {
 	return []string{m.ClusterName.ValueString(), m.Name.ValueString()}
 }
 
-func newNodeRole() resource.Resource {
+// New is the resource, before its session is known.
+func New() resource.Resource {
 	r := &nodeRole{}
 	r.Frame = managed.OnAWS(managed.Base{Kind: "node_role", Keys: []string{"cluster_name", "name"}}, managed.Times{Create: iamrole.Timeout, Update: iamrole.Timeout, Delete: managed.InUseTimeout}, r)
 	return r

@@ -1,4 +1,4 @@
-package provider
+package spotrole
 
 import (
 	"context"
@@ -35,7 +35,8 @@ type spotRoleModel struct {
 
 func (m spotRoleModel) IDs() []string { return []string{awsspec.SpotRoleName} }
 
-func newSpotRole() resource.Resource {
+// New is the resource, before its session is known.
+func New() resource.Resource {
 	r := &spotRole{}
 	r.Frame = managed.OnAWS(managed.Base{Kind: "spot_service_linked_role", Keys: []string{"name"}}, managed.Times{Create: iamrole.Timeout, Update: iamrole.Timeout, Delete: iamrole.Timeout}, r)
 	return r
