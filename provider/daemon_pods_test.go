@@ -4,9 +4,6 @@ import (
 	"maps"
 	"slices"
 	"testing"
-
-	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
-	"github.com/karpenterd/terraform-provider-karpenter/provider"
 )
 
 // planned gives the digests of the objects that a daemon with the changes has.
@@ -82,30 +79,6 @@ func TestDaemon_EveryAttributeChangesWhatIsDeployed(t *testing.T) {
 		if changed := plannedObjects(t, object{a.Name: value}); maps.Equal(changed, byDefault) {
 			t.Errorf("%s = %v changes nothing", a.Name, value)
 		}
-	}
-}
-
-// TestDaemon_EverySettingIsAnAttribute compares the daemon's settings with the attributes.
-// What has none has a reason.
-func TestDaemon_EverySettingIsAnAttribute(t *testing.T) {
-	attributes, without := provider.Settings()
-	var names []string
-	for _, a := range newHarness(t).schema.ResourceSchemas["karpenter_daemon"].Block.Attributes {
-		names = append(names, a.Name)
-	}
-	for _, setting := range install.Settings() {
-		attribute, has := attributes[setting]
-		if has == (without[setting] != "") {
-			t.Errorf("%s: attribute %q, reason to have none %q; want one of both", setting, attribute, without[setting])
-		}
-		if has && !slices.Contains(names, attribute) {
-			t.Errorf("%s: karpenter_daemon has no attribute %q", setting, attribute)
-		}
-		delete(attributes, setting)
-		delete(without, setting)
-	}
-	if len(attributes)+len(without) > 0 {
-		t.Errorf("no settings of the daemon: %v %v", attributes, without)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/daemon"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/failure"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/fwvalue"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/iamrole"
@@ -85,7 +86,7 @@ func (d *clusterData) tell(m clusterDataModel, s surroundings, in inside, diags 
 		d.warn(diags, m, "The daemon does not support the Kubernetes version", err.Error(), "karpenter_daemon refuses the cluster.")
 	}
 	if newer := install.NewerKubernetes(s.cluster.Version); newer != "" {
-		d.warn(diags, m, newerKubernetes, newer, "The guide Versions and upgrades (docs/guides/versions.md) says what that means.")
+		d.warn(diags, m, daemon.NewerKubernetes, newer, "The guide Versions and upgrades (docs/guides/versions.md) says what that means.")
 	}
 	if len(s.public) > 0 && len(s.public) == len(s.subnets) {
 		d.warn(diags, m, "All subnets for nodes are public", fmt.Sprintf("each of %s has a route to an internet gateway. subnet_ids has them all, so that nodes of node pools are in public subnets", strings.Join(s.public, ", ")),

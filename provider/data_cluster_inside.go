@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/daemon"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/iamrole"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
 )
@@ -18,7 +19,7 @@ import (
 // inside is what the Kubernetes API says of a cluster. The zero value is that of an API that
 // does not answer: whoever reads the data source needs no access to it.
 type inside struct {
-	cluster   *cluster
+	cluster   *daemon.Cluster
 	answers   bool
 	karpenter []string // signs of Karpenter, as a sentence has them
 	daemon    bool     // whether our daemon is installed
@@ -41,7 +42,7 @@ func (d *clusterData) lookInside(ctx context.Context, name string) inside {
 		tflog.Debug(ctx, "the cluster is not looked into", map[string]any{"error": err.Error()})
 		return inside{}
 	}
-	in, err := (&cluster{client}).controllers(ctx)
+	in, err := controllersOf(ctx, daemon.NewCluster(client))
 	if err != nil {
 		tflog.Debug(ctx, "the cluster is not looked into", map[string]any{"error": err.Error()})
 		return inside{}
@@ -49,8 +50,8 @@ func (d *clusterData) lookInside(ctx context.Context, name string) inside {
 	return in
 }
 
-// controllers finds Karpenter and our daemon.
-func (c *cluster) controllers(ctx context.Context) (inside, error) {
+// controllersOf finds Karpenter and our daemon.
+func controllersOf(ctx context.Context, c *daemon.Cluster) (inside, error) {
 	in := inside{cluster: c, answers: true}
 	list, err := c.Dynamic.Resource(deployments()).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name in (karpenter, " + install.DefaultName + ")"})
 	if err != nil {
@@ -66,12 +67,12 @@ func (c *cluster) controllers(ctx context.Context) (inside, error) {
 		}
 		in.karpenter = append(in.karpenter, "the Deployment "+found.GetNamespace()+"/"+found.GetName())
 	}
-	held, err := c.heldLeases(ctx)
+	held, err := c.HeldLeases(ctx)
 	if err != nil {
 		return inside{}, err
 	}
 	for _, lease := range held {
-		if !isDaemon(lease.holder) {
+		if !daemon.IsDaemon(lease.Holder) {
 			in.karpenter = append(in.karpenter, "the Lease "+lease.String())
 		}
 	}

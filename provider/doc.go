@@ -15,15 +15,13 @@
 //   - A create that fails removes what it made and leaves no state. A create
 //     whose wait runs out ends with a warning, and the next apply continues to
 //     wait (package managed).
-//   - A new name of a node pool is one update (resource_node_pool_rename.go): the old
-//     pool is deleted only when the new one is ready.
+//   - A new name of a node pool is one update: the old pool is deleted only
+//     when the new one is ready (package nodepool).
 //   - Null and unknown values are resolved here, in plan modifiers and in
 //     provider/internal. The packages below never see them.
 //
-// This package has the provider's own configuration (provider_*.go), the list of what it
-// serves (provider.go), and the resources and the data source in the cluster: a resource is in
-// resource_<name>.go, with its operations in resource_<name>_crud.go and what an import
-// reconstructs in resource_<name>_import.go. The resources in AWS are packages of
-// provider/internal, as is what all resources share. ARCHITECTURE.md has the map, and archtest
-// Rooms the order.
+// This package has the provider's own configuration (provider_*.go), the list of what it serves
+// (provider.go), the data source and the function. A resource is a package of
+// provider/internal, and what resources share is in packages below them: ARCHITECTURE.md has the
+// map, and archtest Rooms the order.
 package provider

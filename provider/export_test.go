@@ -14,7 +14,7 @@ func Services() []string { return services() }
 // NewHasty is New with short pauses between tries, for tests in which many calls fail.
 func NewHasty(version, imageDigest string) func() provider.Provider {
 	return func() provider.Provider {
-		return at(pace.Pace{Backoff: time.Millisecond, Propagation: time.Second, QPS: 1000, Patience: time.Second, Lease: 3 * leasePoll}, version, imageDigest)
+		return at(pace.Pace{Backoff: time.Millisecond, Propagation: time.Second, QPS: 1000, Patience: time.Second, Lease: 3 * time.Second}, version, imageDigest)
 	}
 }
 
@@ -29,9 +29,4 @@ func at(p pace.Pace, version, imageDigest string) provider.Provider {
 	paced, _ := New(version, imageDigest)().(*karpenterProvider)
 	paced.pace = p
 	return paced
-}
-
-// Settings gives, for each setting of the daemon, its attribute or why it has none.
-func Settings() (attributes, without map[string]string) {
-	return settingAttributes(), settingsWithout()
 }

@@ -11,10 +11,14 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/choice"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/controllerrole"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/daemon"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/discoverytags"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/instanceprofile"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/interruptionqueue"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/kubeobject"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/managed"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/nodeclass"
+	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/nodepool"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/noderole"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/pace"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/session"
@@ -33,14 +37,14 @@ var (
 func New(version, imageDigest string) func() provider.Provider {
 	image := install.Image{Registry: install.DefaultRegistry, Repository: install.DefaultRepository, Digest: imageDigest}
 	return func() provider.Provider {
-		return &karpenterProvider{version: version, image: image, definitions: newDefinitions(), choices: &choice.Table{}}
+		return &karpenterProvider{version: version, image: image, definitions: kubeobject.NewDefinitions(), choices: &choice.Table{}}
 	}
 }
 
 type karpenterProvider struct {
 	version     string
 	image       install.Image
-	definitions *definitions
+	definitions *kubeobject.Definitions
 	choices     *choice.Table
 	pace        pace.Pace
 }
@@ -82,9 +86,9 @@ func (p *karpenterProvider) Resources(context.Context) []func() resource.Resourc
 		discoverytags.New,
 		spotrole.New,
 		interruptionqueue.New,
-		newDaemon,
-		func() resource.Resource { return newNodeClass(p.definitions) },
-		func() resource.Resource { return newNodePool(p.definitions, p.choices) },
+		daemon.New,
+		func() resource.Resource { return nodeclass.New(p.definitions) },
+		func() resource.Resource { return nodepool.New(p.definitions, p.choices) },
 	}
 }
 

@@ -14,12 +14,14 @@ const providerRoot = "provider"
 func floors() [][]string {
 	return [][]string{
 		{"."}, // the provider, its configuration and the list of what it serves
-		{"controllerrole", "noderole", "interruptionqueue", "discoverytags", "instanceprofile", "spotrole"}, // a room a resource
-		{"iamrole"},   // what the roles share
-		{"managed"},   // what all resources share
-		{"session"},   // what Configure hands to them
-		{"apiserver"}, // the cluster
-		{"ownership"}, // what was made
+		{"controllerrole", "noderole", "interruptionqueue", "discoverytags", "instanceprofile", "spotrole", "daemon", "nodepool", "nodeclass"}, // a room a resource
+		{"iamrole"},                 // what the roles share
+		{"kubeobject"},              // what the resources in the cluster share
+		{"managed"},                 // what all resources share
+		{"session"},                 // what Configure hands to them
+		{"apiserver/apiservertest"}, // an API server for tests
+		{"apiserver"},               // the cluster
+		{"ownership"},               // what was made
 		{"failure", "policydoc", "choice", "definition"},     // errors and remedies, and the rules of values
 		{"credentials", "region", "convert", "memo", "pace"}, // AWS's login, manifests
 		{"fwvalue", "fwtype", "validate"},                    // values of the framework
