@@ -23,5 +23,5 @@
 // This package has the provider's own configuration (provider_*.go), the list of what it serves
 // (provider.go), the data source and the function. A resource is a package of
 // provider/internal, and what resources share is in packages below them: ARCHITECTURE.md has the
-// map, and archtest Rooms the order.
+// map, and archtest Provider the order.
 package provider

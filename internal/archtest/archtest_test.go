@@ -22,7 +22,7 @@ var rules = map[string]func(tree) []breach{
 	"Floats":          checkFloats,
 	"PackageComments": checkPackageComments,
 	"Lengths":         checkLengths,
-	"Rooms":           checkRooms,
+	"Provider":        checkProvider,
 	"Stages":          checkStages,
 	"Types":           checkTypes,
 	"Constants":       checkConstants,

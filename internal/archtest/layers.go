@@ -55,6 +55,8 @@ func layers() []layer {
 		{name: "awstest", roots: []string{"internal/aws/awstest"}, mayImport: []string{"aws", "lab"}},
 		// Shells do not know each other.
 		{name: "provider", roots: []string{"provider"}, mayImport: belowShells},
+		// An API server in a test's process, with clients for it: product code imports none of it.
+		{name: "apiservertest", roots: []string{"provider/internal/apiserver/apiservertest"}, mayImport: []string{"provider"}},
 		{name: "daemon", roots: []string{"daemon"}, mayImport: belowShells},
 		{name: "main", roots: []string{"."}, mayImport: []string{"provider"}},
 		// The laboratory judges the product: it may read the product's data and

@@ -124,7 +124,7 @@ func (r *daemon) attributes(ctx context.Context) map[string]schema.Attribute {
 		},
 		"service_account": schema.StringAttribute{
 			Optional: true, Computed: true, Default: stringdefault.StaticString(install.DefaultServiceAccount),
-			MarkdownDescription: "Service account of the daemon. It must be the one that `karpenter_controller_role` roles. Default `" + install.DefaultServiceAccount + "`.",
+			MarkdownDescription: "Service account of the daemon. It must be the one that `karpenter_controller_role` trusts. Default `" + install.DefaultServiceAccount + "`.",
 			Validators:          []validator.String{validate.Namespace()},
 		},
 		"cluster_name": schema.StringAttribute{

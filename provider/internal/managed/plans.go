@@ -56,7 +56,7 @@ func KeepOrCreate(prior types.String) types.String {
 }
 
 // Cluster gives the cluster's API if the cluster is the one in own. If own has
-// no cluster yet, cluster notes this one. Nothing else is read before. ErrWrongCluster or
+// no cluster yet, Cluster notes this one. Nothing else is read before. ErrWrongCluster or
 // ErrClusterGone, or ErrOldCluster if the configuration has accept_new_cluster.
 func (b *Base) Cluster(ctx context.Context, own ownership.Record) (*apiserver.Client, error) {
 	known, has := own[ownership.KeyCluster]

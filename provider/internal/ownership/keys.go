@@ -1,6 +1,6 @@
 package ownership
 
-// The keys in a Record that more than one room knows. Those of one kind of thing alone are with the
+// The keys in a Record that more than one package knows. Those of one kind of thing alone are with the
 // resource that makes it.
 const (
 	// KeyRole is the key of a role. The identity of a role is its RoleId.

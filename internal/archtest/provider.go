@@ -8,13 +8,13 @@ import (
 // providerRoot is the folder of the Terraform provider.
 const providerRoot = "provider"
 
-// floors lists the packages of the provider, from the list of what it serves down to what
-// knows of nothing else. A package imports only those on floors further down: so none imports
+// providerLayers lists the packages of the provider, from the list of what it serves down to what
+// knows of nothing else. A package imports only those in layers further down: so none imports
 // the provider itself, what resources share imports no resource, and no resource another.
-func floors() [][]string {
+func providerLayers() [][]string {
 	return [][]string{
 		{"."}, // the provider, its configuration and the list of what it serves
-		{"controllerrole", "noderole", "interruptionqueue", "discoverytags", "instanceprofile", "spotrole", "daemon", "nodepool", "nodeclass"}, // a room a resource
+		{"controllerrole", "noderole", "interruptionqueue", "discoverytags", "instanceprofile", "spotrole", "daemon", "nodepool", "nodeclass"}, // a package a resource
 		{"iamrole"},                 // what the roles share
 		{"kubeobject"},              // what the resources in the cluster share
 		{"managed"},                 // what all resources share
@@ -28,8 +28,9 @@ func floors() [][]string {
 	}
 }
 
-// floorOf returns the floor of the folder, -1 for one outside the provider or without a floor.
-func floorOf(dir string) int {
+// providerLayerOf returns the layer of the folder, -1 for one outside the provider or without a
+// layer.
+func providerLayerOf(dir string) int {
 	name, inside := strings.CutPrefix(dir, providerRoot+"/internal/")
 	switch {
 	case dir == providerRoot:
@@ -37,27 +38,27 @@ func floorOf(dir string) int {
 	case !inside:
 		return -1
 	}
-	return slices.IndexFunc(floors(), func(rooms []string) bool { return slices.Contains(rooms, name) })
+	return slices.IndexFunc(providerLayers(), func(layer []string) bool { return slices.Contains(layer, name) })
 }
 
-// checkRooms finds imports within the provider that point back up or sideways. Tests may judge
-// a room by the whole provider.
-func checkRooms(t tree) []breach {
+// checkProvider finds imports within the provider that point back up or sideways. Tests may judge
+// a package by the whole provider.
+func checkProvider(t tree) []breach {
 	var all []breach
 	for _, f := range t.gos {
 		if !under(f.dir, providerRoot) {
 			continue
 		}
-		from := floorOf(f.dir)
+		from := providerLayerOf(f.dir)
 		if from < 0 {
-			all = append(all, f.at(f.syntax.Package, "%s has no floor in the provider: see floors() of internal/archtest", f.dir))
+			all = append(all, f.at(f.syntax.Package, "%s has no layer in the provider: see providerLayers() of internal/archtest", f.dir))
 			continue
 		}
 		if f.test {
 			continue
 		}
 		for imported, pos := range f.imports() {
-			if to := floorOf(strings.TrimPrefix(imported, module+"/")); to >= 0 && to <= from {
+			if to := providerLayerOf(strings.TrimPrefix(imported, module+"/")); to >= 0 && to <= from {
 				all = append(all, f.at(pos, "%s must not import %s, which is not below it", f.dir, strings.TrimPrefix(imported, module+"/")))
 			}
 		}
