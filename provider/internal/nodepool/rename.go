@@ -102,7 +102,7 @@ func (r *nodePool) refuseDelete(diags *diag.Diagnostics, state nodePoolModel) {
 			"A replacement destroys it, too: to keep it, leave out -replace, or run terraform untaint.", managed.ImportID(state), state.Name.ValueString()))
 }
 
-// Change declares the pool of the plan. If it has another name than before, update
+// Change declares the pool of the plan. If it has another name than before, Change
 // creates it, or goes on with the pool that an earlier update has created.
 func (r *nodePool) Change(ctx context.Context, j managed.Job[*poolCluster], model *nodePoolModel, prior nodePoolModel) error {
 	plan, c, own := *model, j.Client, j.Own
