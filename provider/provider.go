@@ -63,8 +63,8 @@ func (p *karpenterProvider) Configure(ctx context.Context, req provider.Configur
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	session := session.New(p.version, p.image, p.pace, config.settings(req.Config.Raw))
-	resp.ResourceData, resp.DataSourceData = session, session
+	made := session.New(p.version, p.image, p.pace, config.settings(req.Config.Raw))
+	resp.ResourceData, resp.DataSourceData = made, made
 }
 
 // ValidateConfig refuses combinations that cannot work, before anything is

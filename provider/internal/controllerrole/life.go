@@ -107,7 +107,7 @@ func (r *controllerRole) Observe(ctx context.Context, j managed.Job[*aws.Clients
 		err = state.refresh(ctx, j.Client, found, j.Own, j.Recorded)
 	}
 	if found.ID != "" {
-		state.TagsModel = iamrole.ReadTags(&r.Base, state.TagsModel, found)
+		state.TagsModel = iamrole.ReadRoleTags(&r.Base, state.TagsModel, found)
 	}
 	return len(j.Own) > 0, err
 }
@@ -129,7 +129,7 @@ func (m *controllerRoleModel) create(ctx context.Context, client *aws.Clients, o
 		m.Policies, m.PolicyARNs = fwvalue.MapValue(done), m.policyARNs(client.Region(), done)
 	}
 	m.TrustPolicy = types.StringValue(m.trust(client.Region()))
-	if err := m.Create(ctx, client, m.ClusterName.ValueString(), m.role(client.Region(), slices.Sorted(maps.Keys(documents))), own); err != nil {
+	if err := m.CreateRole(ctx, client, m.ClusterName.ValueString(), m.role(client.Region(), slices.Sorted(maps.Keys(documents))), own); err != nil {
 		return err
 	}
 	return m.associate(ctx, client, own, nil)
@@ -293,10 +293,10 @@ func (m *controllerRoleModel) update(ctx context.Context, client *aws.Clients, p
 func (m *controllerRoleModel) updateRole(ctx context.Context, client *aws.Clients, prior controllerRoleModel, own ownership.Record, before, after []string) error {
 	err := aws.ErrNotFound
 	if own[ownership.KeyRole] != "" {
-		err = m.Change(ctx, client, prior.role(client.Region(), before), m.role(client.Region(), after), own)
+		err = m.ChangeRole(ctx, client, prior.role(client.Region(), before), m.role(client.Region(), after), own)
 	}
 	if errors.Is(err, aws.ErrNotFound) {
-		err = m.Create(ctx, client, m.ClusterName.ValueString(), m.role(client.Region(), after), own)
+		err = m.CreateRole(ctx, client, m.ClusterName.ValueString(), m.role(client.Region(), after), own)
 	}
 	return err
 }

@@ -22,8 +22,8 @@ func roleMarks(cluster, region string) map[string]string {
 	return map[string]string{awsspec.TagClusterName: cluster, awsspec.TagRegion: region}
 }
 
-// Create makes the role of the cluster, or finishes what was left of it, and notes it.
-func (m *Model) Create(ctx context.Context, client *aws.Clients, cluster string, want aws.Role, own ownership.Record) error {
+// CreateRole makes the role of the cluster, or finishes what was left of it, and notes it.
+func (m *Model) CreateRole(ctx context.Context, client *aws.Clients, cluster string, want aws.Role, own ownership.Record) error {
 	marked := roleMarks(cluster, client.Region())
 	maps.Copy(marked, want.Tags)
 	want.Tags = marked
@@ -47,8 +47,8 @@ func whoseRole(ctx context.Context, client *aws.Clients, cluster, name string, c
 	return e
 }
 
-// ReadTags is ReadTags without the marks, unless they were declared.
-func ReadTags(b *managed.Base, prior managed.TagsModel, role aws.Role) managed.TagsModel {
+// ReadRoleTags is ReadTags without the marks, unless they were declared.
+func ReadRoleTags(b *managed.Base, prior managed.TagsModel, role aws.Role) managed.TagsModel {
 	tags := maps.Clone(role.Tags)
 	for mark := range roleMarks("", "") {
 		if _, ours := prior.TagsAll.Elements()[mark]; !ours {

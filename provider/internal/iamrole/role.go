@@ -131,9 +131,9 @@ func forgetAttaching(own ownership.Record) {
 	maps.DeleteFunc(own, func(key, _ string) bool { return strings.HasPrefix(key, ownership.KeyAttaching) })
 }
 
-// Change changes the role from had to want. A failed update may have attached policies that
+// ChangeRole changes the role from had to want. A failed update may have attached policies that
 // the state does not have: they count as had, too.
-func (m *Model) Change(ctx context.Context, client *aws.Clients, had, want aws.Role, own ownership.Record) error {
+func (m *Model) ChangeRole(ctx context.Context, client *aws.Clients, had, want aws.Role, own ownership.Record) error {
 	want.ID = own[ownership.KeyRole]
 	had.ManagedPolicies = slices.Concat(had.ManagedPolicies, fwvalue.Without(slices.Concat(MadePolicies(own), attached(own)), had.ManagedPolicies))
 	attach(own, m.additional())

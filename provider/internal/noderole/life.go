@@ -99,7 +99,7 @@ func (m *nodeRoleModel) create(ctx context.Context, client *aws.Clients, own own
 	}
 	want := m.role(awsspec.Partition(client.Region()))
 	m.TrustPolicy, m.ManagedPolicyARNs = policydoc.PlanPolicy(m.TrustPolicy, want.TrustPolicy), fwvalue.SetValue(m.nodePolicies(awsspec.Partition(client.Region())))
-	if err := m.Create(ctx, client, m.ClusterName.ValueString(), want, own); err != nil {
+	if err := m.CreateRole(ctx, client, m.ClusterName.ValueString(), want, own); err != nil {
 		return err
 	}
 	return m.letIn(ctx, client, own)
@@ -185,7 +185,7 @@ func (r *nodeRole) Observe(ctx context.Context, j managed.Job[*aws.Clients], sta
 		}
 	}
 	if found.ARN != "" {
-		state.TagsModel = iamrole.ReadTags(&r.Base, state.TagsModel, found)
+		state.TagsModel = iamrole.ReadRoleTags(&r.Base, state.TagsModel, found)
 	}
 	return len(j.Own) > 0, err
 }
@@ -259,11 +259,11 @@ func (m *nodeRoleModel) updateRole(ctx context.Context, client *aws.Clients, pri
 		if err := m.shutOut(ctx, client, own); err != nil {
 			return err
 		}
-		if err := m.Create(ctx, client, m.ClusterName.ValueString(), want, own); err != nil {
+		if err := m.CreateRole(ctx, client, m.ClusterName.ValueString(), want, own); err != nil {
 			return err
 		}
 	} else {
-		if err := m.Change(ctx, client, prior.role(partition), want, own); err != nil {
+		if err := m.ChangeRole(ctx, client, prior.role(partition), want, own); err != nil {
 			return err
 		}
 	}

@@ -8,10 +8,10 @@ import (
 // wait less.
 type Pace struct {
 	Backoff     time.Duration // longest pause between two tries of an AWS call
-	Propagation time.Duration // see aws.Config
+	Propagation time.Duration // see Propagation of aws.Config
 	QPS         float32       // requests a second to the API server
 	Patience    time.Duration // how long the first contact with a cluster may be refused
-	Stuck       time.Duration // see stuckAfter
-	Forced      time.Duration // see forcedWithin
-	Lease       time.Duration // how long a Lease is watched that nobody seems to renew; see leaseExpires
+	Stuck       time.Duration // how long Ready may be False before the wait for it ends
+	Forced      time.Duration // how long the daemon has to terminate the nodes of a pool at once
+	Lease       time.Duration // how long a Lease is watched that nobody seems to renew: several polls of package daemon
 }

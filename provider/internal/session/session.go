@@ -34,8 +34,8 @@ type Session struct {
 }
 
 // New makes the session of a configuration. It dials nowhere.
-func New(version string, image install.Image, pace pace.Pace, s Settings) *Session {
-	return &Session{Version: version, Image: image, pace: pace, Settings: s}
+func New(version string, image install.Image, p pace.Pace, s Settings) *Session {
+	return &Session{Version: version, Image: image, pace: p, Settings: s}
 }
 
 // AWS gives the AWS clients for calls. ErrConfigUnknown while the configuration has
