@@ -44,24 +44,5 @@ func providerLayerOf(dir string) int {
 // checkProvider finds imports within the provider that point back up or sideways. Tests may judge
 // a package by the whole provider.
 func checkProvider(t tree) []breach {
-	var all []breach
-	for _, f := range t.gos {
-		if !under(f.dir, providerRoot) {
-			continue
-		}
-		from := providerLayerOf(f.dir)
-		if from < 0 {
-			all = append(all, f.at(f.syntax.Package, "%s has no layer in the provider: see providerLayers() of internal/archtest", f.dir))
-			continue
-		}
-		if f.test {
-			continue
-		}
-		for imported, pos := range f.imports() {
-			if to := providerLayerOf(strings.TrimPrefix(imported, module+"/")); to >= 0 && to <= from {
-				all = append(all, f.at(pos, "%s must not import %s, which is not below it", f.dir, strings.TrimPrefix(imported, module+"/")))
-			}
-		}
-	}
-	return sorted(all)
+	return downwards(t, providerRoot, providerLayerOf, "%s has no layer in the provider: see providerLayers() of internal/archtest", "%s must not import %s, which is not below it")
 }

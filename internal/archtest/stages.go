@@ -36,22 +36,30 @@ func stageOf(dir string) int {
 // checkStages finds imports within the engine that point back up. Tests may judge a
 // stage by the whole Step.
 func checkStages(t tree) []breach {
+	return downwards(t, engineRoot, stageOf, "%s has no place among the stages: see stages() of internal/archtest", "%s must not import %s, a later stage")
+}
+
+// downwards finds imports within the root that do not point further down, and packages without a
+// place, where placeOf is -1. Both texts are given the importing folder, the second also the
+// imported one. Imports of tests are theirs to choose.
+func downwards(t tree, root string, placeOf func(dir string) int, homeless, upward string) []breach {
 	var all []breach
 	for _, f := range t.gos {
-		if !under(f.dir, engineRoot) {
+		if !under(f.dir, root) {
 			continue
 		}
-		from := stageOf(f.dir)
+		from := placeOf(f.dir)
 		if from < 0 {
-			all = append(all, f.at(f.syntax.Package, "%s has no place among the stages: see stages() of internal/archtest", f.dir))
+			all = append(all, f.at(f.syntax.Package, homeless, f.dir))
 			continue
 		}
 		if f.test {
 			continue
 		}
 		for imported, pos := range f.imports() {
-			if to := stageOf(strings.TrimPrefix(imported, module+"/")); to >= 0 && to <= from {
-				all = append(all, f.at(pos, "%s must not import %s, a later stage", f.dir, strings.TrimPrefix(imported, module+"/")))
+			imported = strings.TrimPrefix(imported, module+"/")
+			if to := placeOf(imported); to >= 0 && to <= from {
+				all = append(all, f.at(pos, upward, f.dir, imported))
 			}
 		}
 	}
