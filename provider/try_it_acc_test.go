@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -25,6 +26,7 @@ import (
 
 	labquickstart "github.com/karpenterd/terraform-provider-karpenter/internal/lab/quickstart"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/toolchain"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/share"
 )
 
 // notTried are the blocks of the guide that no test runs; fates of internal/lab/e2e says why.
@@ -48,6 +50,9 @@ func (l *theLab) tryIt(t *testing.T, cli cli, base string) {
 	repository := shared.registry.Addr().String() + "/karpenterd"
 	s := newShell(t, cli)
 	s.env = append(s.env, "BASE_IMAGE="+base)
+	if !share.Whole() { // each is compiled for minutes the first time
+		s.env = append(s.env, "ARCHITECTURES="+runtime.GOARCH)
+	}
 	s.block(t, "build")
 	s.block(t, "push the image", ownRepository, repository)
 	s.block(t, "copy the configuration")

@@ -52,7 +52,7 @@ func renewBase(ctx context.Context, w io.Writer, file string) error {
 		return fmt.Errorf("base image %s cannot be fetched: %w", tag, err)
 	}
 	digest := tag.Context().Digest(found.Digest.String())
-	if err := checkBase(ctx, digest); err != nil {
+	if err := checkBase(ctx, digest, architectures()); err != nil {
 		return err
 	}
 	renewed := tagged + "@" + found.Digest.String()

@@ -162,7 +162,7 @@ func TestServe_HasABaseThatFits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := checkBase(t.Context(), digest); err != nil {
+	if err := checkBase(t.Context(), digest, architectures()); err != nil {
 		t.Error(err)
 	}
 	_ = end.Close()

@@ -41,7 +41,10 @@ func (r request) publishBills(index v1.ImageIndex, repository name.Repository, o
 	if err != nil {
 		return fmt.Errorf("image read: %w", err)
 	}
-	digests := map[string]v1.Hash{"index": whole}
+	digests := map[string]v1.Hash{}
+	if len(manifest.Manifests) > 1 { // an index of one image has nothing of its own
+		digests["index"] = whole
+	}
 	for _, m := range manifest.Manifests {
 		digests[m.Platform.OS+"-"+m.Platform.Architecture] = m.Digest
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -28,11 +29,12 @@ const program = "./daemon/cmd/karpenterd"
 // request is one build.
 type request struct {
 	repository, base, version, out, source string
+	architectures                          []string // none: all
 	push, sign                             bool
 }
 
 // run builds, checks, pushes and signs. It returns the digest of the index, which stands for
-// both architectures. w gets the progress.
+// all architectures. w gets the progress.
 func (r request) run(ctx context.Context, w io.Writer) (string, error) {
 	if r.base == "" {
 		pinned, err := baseOf(pinnedBase)
@@ -41,11 +43,14 @@ func (r request) run(ctx context.Context, w io.Writer) (string, error) {
 		}
 		r.base = pinned
 	}
+	if len(r.architectures) == 0 {
+		r.architectures = architectures()
+	}
 	repository, base, err := r.names()
 	if err != nil {
 		return "", err
 	}
-	if err := checkBase(ctx, base); err != nil {
+	if err := checkBase(ctx, base, r.architectures); err != nil {
 		return "", err
 	}
 	// Built into a registry of our own: what fails the check must not be in the user's.
@@ -62,7 +67,7 @@ func (r request) run(ctx context.Context, w io.Writer) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := checkIndex(index); err != nil {
+	if err := checkIndex(index, r.architectures); err != nil {
 		return "", err
 	}
 	if err := keep(index, filepath.Join(r.out, "oci")); err != nil {
@@ -95,6 +100,11 @@ func (r request) names() (name.Repository, name.Digest, error) {
 	}
 	if r.out == "" {
 		faults = append(faults, errors.New("no folder to write to: give -out"))
+	}
+	for _, a := range r.architectures {
+		if !slices.Contains(architectures(), a) {
+			faults = append(faults, fmt.Errorf("ARCHITECTURES has %q: give those of the cluster's nodes, separated by a comma, of %s", a, strings.Join(architectures(), " and ")))
+		}
 	}
 	if r.sign && !r.push {
 		faults = append(faults, errors.New("SIGN is set without PUSH: only an image in a registry can be signed, so set PUSH=1, too"))
@@ -133,7 +143,7 @@ func (r request) build(ctx context.Context, w io.Writer, local local) (string, e
 	}
 	defer unlock()
 	cmd := exec.CommandContext(ctx, found[toolchain.Ko].Path, "build", program, "--bare",
-		"--platform=linux/amd64,linux/arm64", "--sbom=spdx", "--sbom-dir="+filepath.Join(out, "sbom"))
+		"--platform=linux/"+strings.Join(r.architectures, ",linux/"), "--sbom=spdx", "--sbom-dir="+filepath.Join(out, "sbom"))
 	var said strings.Builder // the reference; progress goes to standard error
 	cmd.Dir, cmd.Stdout, cmd.Stderr = source, &said, w
 	// What would change the program without a trace in the source is set here.
@@ -145,13 +155,21 @@ func (r request) build(ctx context.Context, w io.Writer, local local) (string, e
 	return strings.TrimSpace(said.String()), nil
 }
 
-// built reads what ko has made, while the local registry runs.
+// built reads what ko has made, while the local registry runs. Of one image, which ko makes for
+// one architecture, it makes an index, so that all that follows has one.
 func built(ctx context.Context, said string) (v1.ImageIndex, v1.Hash, error) {
 	reference, err := name.NewDigest(said, name.StrictValidation)
 	if err != nil {
 		return nil, v1.Hash{}, fmt.Errorf("image find: ko says %q, and one image by digest was expected: %w", said, err)
 	}
-	index, err := remote.Index(reference, remote.WithContext(ctx))
+	made, err := remote.Get(reference, remote.WithContext(ctx))
+	if err != nil {
+		return nil, v1.Hash{}, fmt.Errorf("image read: %w", err)
+	}
+	index, err := made.ImageIndex()
+	if made.MediaType.IsImage() {
+		index, err = alone(made)
+	}
 	if err != nil {
 		return nil, v1.Hash{}, fmt.Errorf("image read: %w", err)
 	}
@@ -160,6 +178,20 @@ func built(ctx context.Context, said string) (v1.ImageIndex, v1.Hash, error) {
 		return nil, v1.Hash{}, fmt.Errorf("image read: %w", err)
 	}
 	return index, digest, nil
+}
+
+// alone is an index of one image.
+func alone(made *remote.Descriptor) (v1.ImageIndex, error) {
+	image, err := made.Image()
+	if err != nil {
+		return nil, err
+	}
+	config, err := image.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	of := v1.Descriptor{Platform: &v1.Platform{OS: config.OS, Architecture: config.Architecture}}
+	return mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: image, Descriptor: of}), nil
 }
 
 // keep writes the image to a folder in the layout of OCI.

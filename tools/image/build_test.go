@@ -45,8 +45,8 @@ func TestRun_RefusesABaseThatDoesNotFit(t *testing.T) {
 }
 
 func TestRun_NamesEveryMissingParameter(t *testing.T) {
-	_, err := request{sign: true, base: "gcr.io/distroless/static:nonroot"}.run(t.Context(), io.Discard)
-	for _, want := range []string{"REPOSITORY", "BASE_IMAGE", "-out", "SIGN is set without PUSH"} {
+	_, err := request{sign: true, base: "gcr.io/distroless/static:nonroot", architectures: []string{"amd64", "arm"}}.run(t.Context(), io.Discard)
+	for _, want := range []string{"REPOSITORY", "BASE_IMAGE", "-out", "SIGN is set without PUSH", `ARCHITECTURES has "arm": `} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v lacks %s", err, want)
 		}
