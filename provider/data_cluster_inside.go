@@ -53,7 +53,7 @@ func (d *clusterData) lookInside(ctx context.Context, name string) inside {
 // controllersOf finds Karpenter and our daemon.
 func controllersOf(ctx context.Context, c *daemon.Cluster) (inside, error) {
 	in := inside{cluster: c, answers: true}
-	list, err := c.Dynamic.Resource(deployments()).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name in (karpenter, " + install.DefaultName + ")"})
+	list, err := c.Dynamic().Resource(deployments()).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name in (karpenter, " + install.DefaultName + ")"})
 	if err != nil {
 		return inside{}, fmt.Errorf("deployments list: %w", err)
 	}
@@ -84,7 +84,7 @@ func (in inside) hasOtherNodes(ctx context.Context) bool {
 	if !in.answers {
 		return false
 	}
-	list, err := in.cluster.Dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}).List(ctx, metav1.ListOptions{
+	list, err := in.cluster.Dynamic().Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}).List(ctx, metav1.ListOptions{
 		LabelSelector: "kubernetes.io/os=linux,!" + v1.LabelNodePool + ",!karpenter.sh/provisioner-name", Limit: 1,
 	})
 	return err == nil && len(list.Items) > 0
@@ -97,6 +97,6 @@ func (in inside) hasAgent(ctx context.Context) bool {
 		return false
 	}
 	sets := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}
-	_, err := in.cluster.Dynamic.Resource(sets).Namespace(metav1.NamespaceSystem).Get(ctx, iamrole.PodIdentityAgent, metav1.GetOptions{})
+	_, err := in.cluster.Dynamic().Resource(sets).Namespace(metav1.NamespaceSystem).Get(ctx, iamrole.PodIdentityAgent, metav1.GetOptions{})
 	return err == nil
 }

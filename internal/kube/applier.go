@@ -71,6 +71,7 @@ func ParseKey(key string) (ref Ref, ok bool) {
 // waits for them. It is safe for concurrent use.
 type Applier struct {
 	client dynamic.Interface
+	kinds  discovery.DiscoveryInterface
 	mapper meta.ResettableRESTMapper
 
 	// DeniedWithin is how long 401 and 403 may last in a wait; 0: the constant DeniedWithin.
@@ -91,8 +92,14 @@ func NewApplier(config *rest.Config) (*Applier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kubernetes client make: %w", err)
 	}
-	return &Applier{client: client, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds))}, nil
+	return &Applier{client: client, kinds: kinds, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds))}, nil
 }
+
+// Dynamic is the client below: for lists, and for patches that are no apply.
+func (a *Applier) Dynamic() dynamic.Interface { return a.client }
+
+// Discovery asks which version and which kinds the API server has.
+func (a *Applier) Discovery() discovery.DiscoveryInterface { return a.kinds }
 
 // resource finds the API of the ref. It looks up an unknown kind once more, because the
 // kind may have been installed since.

@@ -12,8 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apitypes "k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
@@ -25,11 +23,9 @@ import (
 // Client is the Kubernetes API of the one cluster that the provider points at.
 type Client struct {
 	*kube.Applier
-	Dynamic   dynamic.Interface
-	Discovery discovery.DiscoveryInterface
-	Pace      pace.Pace
-	identity  memo.Value[string]
-	waited    bool // a creation has waited for the first contact; guarded by identity
+	Pace     pace.Pace
+	identity memo.Value[string]
+	waited   bool // a creation has waited for the first contact; guarded by identity
 }
 
 // UID is the UID of kube-system. patient waits for a cluster that does not know the
@@ -39,7 +35,7 @@ func (c *Client) UID(ctx context.Context, patient bool) (string, error) {
 		namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 		var found *unstructured.Unstructured
 		read := func(ctx context.Context) (_ bool, err error) {
-			found, err = c.Dynamic.Resource(namespaces).Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+			found, err = c.Dynamic().Resource(namespaces).Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 			return true, err
 		}
 		var err error
@@ -90,22 +86,14 @@ func New(config *rest.Config, pace pace.Pace) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	dynamicClient, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("kubernetes client create: %w", err)
-	}
-	discoveryClient, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("kubernetes client create: %w", err)
-	}
 	applier.DeniedWithin = cmp.Or(pace.Patience, kube.DeniedWithin)
-	return &Client{Applier: applier, Dynamic: dynamicClient, Discovery: discoveryClient, Pace: pace}, nil
+	return &Client{Applier: applier, Pace: pace}, nil
 }
 
 // CheckVersion refuses a Kubernetes version that the daemon does not work with, and says if it
 // is newer than those that the daemon is made for.
 func (c *Client) CheckVersion() (newer string, err error) {
-	version, err := c.Discovery.ServerVersion()
+	version, err := c.Discovery().ServerVersion()
 	if err != nil {
 		return "", fmt.Errorf("kubernetes version read: %w", err)
 	}
@@ -116,7 +104,7 @@ func (c *Client) CheckVersion() (newer string, err error) {
 // an apply removes only fields that we own. The patch has the object's UID, so the
 // API server refuses it for another object of that name.
 func (c *Client) Merge(ctx context.Context, resource schema.GroupVersionResource, name string, mergePatch []byte) error {
-	_, err := c.Dynamic.Resource(resource).Patch(ctx, name, apitypes.MergePatchType, mergePatch, metav1.PatchOptions{FieldManager: kube.FieldManager})
+	_, err := c.Dynamic().Resource(resource).Patch(ctx, name, apitypes.MergePatchType, mergePatch, metav1.PatchOptions{FieldManager: kube.FieldManager})
 	if err != nil {
 		return fmt.Errorf("%s %q patch: %w", resource.Resource, name, err)
 	}

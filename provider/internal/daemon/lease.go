@@ -97,7 +97,7 @@ func (l HeldLease) String() string {
 // HeldLeases are the Leases of controllers that somebody holds and that may be valid.
 func (c *Cluster) HeldLeases(ctx context.Context) ([]HeldLease, error) {
 	resource := leaseKind().GroupVersion().WithResource("leases")
-	list, err := c.Dynamic.Resource(resource).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + install.LeaseName})
+	list, err := c.Dynamic().Resource(resource).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + install.LeaseName})
 	if err != nil {
 		return nil, fmt.Errorf("leases list: %w", err)
 	}

@@ -23,7 +23,7 @@ const mostNamed = 5
 // them. A kind that cannot be listed is named too: there may be objects of it.
 func (c *Cluster) othersIn(ctx context.Context, namespace string) ([]string, error) {
 	var others []string
-	lists, err := discovery.ServerPreferredNamespacedResources(c.Discovery)
+	lists, err := discovery.ServerPreferredNamespacedResources(c.Discovery())
 	if failed, groups := discovery.GroupDiscoveryFailedErrorGroups(err); groups {
 		for group := range failed {
 			others = append(others, unlisted(group.String()))
@@ -41,7 +41,7 @@ func (c *Cluster) othersIn(ctx context.Context, namespace string) ([]string, err
 			if !slices.Contains(resource.Verbs, "list") || !slices.Contains(resource.Verbs, "delete") || resource.Kind == "Event" || resource.Kind == "Endpoints" {
 				continue
 			}
-			found, err := c.Dynamic.Resource(version.WithResource(resource.Name)).Namespace(namespace).List(ctx, metav1.ListOptions{})
+			found, err := c.Dynamic().Resource(version.WithResource(resource.Name)).Namespace(namespace).List(ctx, metav1.ListOptions{})
 			if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
 				continue
 			}
