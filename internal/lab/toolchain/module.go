@@ -142,7 +142,7 @@ func Source(ctx context.Context, t Tool) (dir, version string, err error) {
 // flags are what tells this module's builds from others: the linker's, then the
 // compiler's. Other flags are other programs, so they are part of the cache's key.
 func (m module) flags() []string {
-	return append([]string{ldflags(m.name, m.versions)}, compileFlags(m.name)...)
+	return append([]string{ldflags(m.name, m.versions)}, compileFlags()...)
 }
 
 // version is the version of a tool that the module builds, without its v.
