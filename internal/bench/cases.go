@@ -148,8 +148,8 @@ func Disrupting() []Row {
 	p := Policy()
 	under := func(title string, percent int) string {
 		dollars := func(m quantity.Money) float64 { return float64(m) / quantity.NanoDollars }
-		return fmt.Sprintf("%s; budget %d %%, least saving $%g/h, payback %s at most, at what an average pod is worth in %s and a new node in %s",
-			title, percent, dollars(p.LeastSaving), p.PayBack, p.RestartTime, p.LaunchTime)
+		return fmt.Sprintf("%s; budget %d %%, least saving $%g/h, payback %s at most, at what an average pod, or a new node, costs in %s",
+			title, percent, dollars(p.LeastSaving), p.PayBack, p.MoveTime)
 	}
 	scaled := Required{Gap: 2.5, WorstGap: 4, Launches: 20}
 	return []Row{

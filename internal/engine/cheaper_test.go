@@ -53,7 +53,7 @@ func TestStep_AMoveCarriesOnlyWhatCostsLessThanItFrees(t *testing.T) {
 		old := w.objects.Classes[0].Types
 		w.types(old[:4]...)
 		w.objects.Pools[0].Disruption = saving()
-		w.policy.LeastSaving, w.policy.PodMove, w.policy.LaunchTime = 1, 1, 1
+		w.policy.LeastSaving, w.policy.PodMove, w.policy.MoveTime = 1, 1, 1
 		w.pods("big", 1, 3000).pods("small", 1, 500).running()
 		w.drop(func(p cluster.Pod) bool { return p.Name == "big-00" })
 		w.now = w.now.Add(time.Hour)

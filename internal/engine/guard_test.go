@@ -269,7 +269,7 @@ func TestStep_SavingMoneyKeepsEveryPodRunningAndCostsNoMore(t *testing.T) {
 		w.objects.Pools[0].Disruption = saving()
 		drawPrices(rt, w)
 		if rapid.Bool().Draw(rt, "any saving is worth a move") {
-			w.policy.LeastSaving, w.policy.PodMove, w.policy.LaunchTime = 1, 1, 1
+			w.policy.LeastSaving, w.policy.PodMove, w.policy.MoveTime = 1, 1, 1
 		}
 		drawApps(rt, w)
 		w.settle(60, nil)
@@ -332,7 +332,7 @@ func TestStep_AReplacementIsNotLaunchedInVain(t *testing.T) {
 // replacements while the fleet gets smaller.
 func replacesNothingInVain(t rapid.TB, w *world, dropped int) {
 	w.objects.Pools[0].Disruption = saving()
-	w.policy.LeastSaving, w.policy.PodMove, w.policy.LaunchTime = 1, 1, 1
+	w.policy.LeastSaving, w.policy.PodMove, w.policy.MoveTime = 1, 1, 1
 	w.settle(60, nil)
 	i := 0
 	w.drop(func(cluster.Pod) bool { i++; return i%dropped == 0 })

@@ -138,5 +138,5 @@ func (s *State) each(cost time.Duration) time.Duration {
 
 // share is how much of their price new nodes have to save, in thousandths.
 func (s *State) share(p view.Policy) int64 {
-	return quantity.MulDiv(int64(s.each(p.LaunchTime)), 1000, int64(time.Hour))
+	return quantity.MulDiv(int64(s.each(p.MoveTime)), 1000, int64(time.Hour))
 }

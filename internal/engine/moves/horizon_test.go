@@ -83,14 +83,14 @@ func TestPast_OnlySoManyLevelsAreRemembered(t *testing.T) {
 
 func TestHorizon_WhatMovesCostIsSpreadOverIt(t *testing.T) {
 	policy := view.DefaultPolicy()
-	policy.RestartTime, policy.LaunchTime = 10*time.Minute, 24*time.Minute
+	policy.MoveTime = 30 * time.Minute
 	for _, c := range []struct {
 		horizon time.Duration
 		pod     time.Duration
 		share   int64
-	}{{2 * time.Hour, 5 * time.Minute, 200}, {time.Hour, 10 * time.Minute, 400}, {10 * time.Minute, time.Hour, 2400}} {
+	}{{2 * time.Hour, 15 * time.Minute, 250}, {time.Hour, 30 * time.Minute, 500}, {10 * time.Minute, 3 * time.Hour, 3000}} {
 		s := State{horizon: c.horizon}
-		if pod, share := s.each(policy.RestartTime), s.share(policy); pod != c.pod || share != c.share {
+		if pod, share := s.each(policy.MoveTime), s.share(policy); pod != c.pod || share != c.share {
 			t.Errorf("within %s a pod costs %s an hour and new nodes must save %d thousandths, want %s and %d", c.horizon, pod, share, c.pod, c.share)
 		}
 	}

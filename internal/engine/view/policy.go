@@ -85,8 +85,8 @@ type Moves struct {
 	LeastSaving, PodMove quantity.Money
 	// A move must pay back within the time for which its saving is expected to last; see
 	// moves/horizon.go. PayBack is the longest such time. To move a pod costs what an average
-	// pod of the fleet is worth in RestartTime, and a new node its price in LaunchTime.
-	PayBack, RestartTime, LaunchTime time.Duration
+	// pod of the fleet is worth in MoveTime, and a new node its price in MoveTime.
+	PayBack, MoveTime time.Duration
 	// Landing is how evicted pods come to their places; see package landing.
 	Landing plan.LandingWay
 	// MostClosed is how many nodes a cluster has at most in which nodes are closed for evicted
@@ -124,8 +124,7 @@ func DefaultPolicy() Policy {
 			LeastSaving: quantity.NanoDollars / 200,   // $0.005
 			PodMove:     quantity.NanoDollars / 5_000, // $0.0002
 			PayBack:     2 * time.Hour,
-			RestartTime: 10 * time.Minute,
-			LaunchTime:  24 * time.Minute,
+			MoveTime:    20 * time.Minute,
 			Landing:     plan.LandAuto,
 			MostClosed:  300,
 		},
@@ -147,8 +146,7 @@ func (p Policy) WithDefaults() Policy {
 	p.LeastSaving = cmp.Or(p.LeastSaving, d.LeastSaving)
 	p.PodMove = cmp.Or(p.PodMove, d.PodMove)
 	p.PayBack = cmp.Or(p.PayBack, d.PayBack)
-	p.RestartTime = cmp.Or(p.RestartTime, d.RestartTime)
-	p.LaunchTime = cmp.Or(p.LaunchTime, d.LaunchTime)
+	p.MoveTime = cmp.Or(p.MoveTime, d.MoveTime)
 	p.Landing = cmp.Or(p.Landing, d.Landing)
 	p.MostClosed = cmp.Or(p.MostClosed, d.MostClosed)
 	p.SweepTrials = cmp.Or(p.SweepTrials, d.SweepTrials)
