@@ -1,10 +1,12 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -88,11 +90,22 @@ func NewApplier(config *rest.Config) (*Applier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kubernetes client make: %w", err)
 	}
-	kinds, err := discovery.NewDiscoveryClientForConfigAndClient(config, transport)
+	kinds, err := discovery.NewDiscoveryClientForConfigAndClient(config, withTimeout(transport, discoveryTimeout))
 	if err != nil {
 		return nil, fmt.Errorf("kubernetes client make: %w", err)
 	}
 	return &Applier{client: client, kinds: kinds, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds))}, nil
+}
+
+// discoveryTimeout is how long a question to Discovery may take where the configuration does not
+// say: it has no context that would end it. It is client-go's.
+const discoveryTimeout = 32 * time.Second
+
+// withTimeout is the client, with its connections, where it has a timeout; else one with this.
+func withTimeout(c *http.Client, timeout time.Duration) *http.Client {
+	bounded := *c
+	bounded.Timeout = cmp.Or(c.Timeout, timeout)
+	return &bounded
 }
 
 // Dynamic is the client below: for lists, and for patches that are no apply.

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 )
 
 const poolPath = "/apis/karpenter.sh/v1/nodepools/spot"
@@ -41,6 +42,19 @@ func newApplier(t *testing.T) (*apiServer, *Applier) {
 		t.Fatal(err)
 	}
 	return server, applier
+}
+
+func TestApplier_DiscoveryEndsByItself(t *testing.T) {
+	for timeout, want := range map[time.Duration]time.Duration{0: discoveryTimeout, time.Second: time.Second} {
+		a, err := NewApplier(&rest.Config{Host: "https://cluster.example", Timeout: timeout})
+		if err != nil {
+			t.Fatal(err)
+		}
+		client, is := a.Discovery().RESTClient().(*rest.RESTClient)
+		if !is || client.Client.Timeout != want {
+			t.Errorf("with a timeout of %s, discovery ends after %s, want %s", timeout, client.Client.Timeout, want)
+		}
+	}
 }
 
 func TestApply_SendsTheObjectAsTheProvidersManager(t *testing.T) {

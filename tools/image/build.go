@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/toolchain"
 )
@@ -29,7 +30,7 @@ const program = "./daemon/cmd/karpenterd"
 // request is one build.
 type request struct {
 	repository, base, version, out, source string
-	architectures                          []string // none: all
+	architectures                          []string // as chosen returns them
 	push, sign                             bool
 }
 
@@ -42,9 +43,6 @@ func (r request) run(ctx context.Context, w io.Writer) (string, error) {
 			return "", err
 		}
 		r.base = pinned
-	}
-	if len(r.architectures) == 0 {
-		r.architectures = architectures()
 	}
 	repository, base, err := r.names()
 	if err != nil {
@@ -108,6 +106,9 @@ func (r request) names() (name.Repository, name.Digest, error) {
 	}
 	if r.sign && !r.push {
 		faults = append(faults, errors.New("SIGN is set without PUSH: only an image in a registry can be signed, so set PUSH=1, too"))
+	}
+	if r.sign && len(r.architectures) < len(architectures()) {
+		faults = append(faults, fmt.Errorf("SIGN is set, and ARCHITECTURES has %s alone: what is signed is for all nodes, so leave out ARCHITECTURES", strings.Join(r.architectures, ", ")))
 	}
 	return repository, base, errors.Join(faults...)
 }
@@ -190,8 +191,12 @@ func alone(made *remote.Descriptor) (v1.ImageIndex, error) {
 	if err != nil {
 		return nil, err
 	}
-	of := v1.Descriptor{Platform: &v1.Platform{OS: config.OS, Architecture: config.Architecture}}
-	return mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: image, Descriptor: of}), nil
+	kind := types.OCIImageIndex
+	if made.MediaType == types.DockerManifestSchema2 {
+		kind = types.DockerManifestList
+	}
+	of := v1.Descriptor{Platform: config.Platform()}
+	return mutate.IndexMediaType(mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: image, Descriptor: of}), kind), nil
 }
 
 // keep writes the image to a folder in the layout of OCI.

@@ -31,7 +31,7 @@ func TestRun_RefusesABaseThatDoesNotFit(t *testing.T) {
 		"amd64 only": {func() string { b := fits; b.architectures = []string{"amd64"}; return b.push(t, registry) }, []string{"linux/arm64"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := request{repository: registry + "/karpenterd/karpenterd", base: tt.base(), out: t.TempDir()}.run(t.Context(), io.Discard)
+			_, err := request{repository: registry + "/karpenterd/karpenterd", base: tt.base(), out: t.TempDir(), architectures: architectures()}.run(t.Context(), io.Discard)
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -49,6 +49,21 @@ func TestRun_NamesEveryMissingParameter(t *testing.T) {
 	for _, want := range []string{"REPOSITORY", "BASE_IMAGE", "-out", "SIGN is set without PUSH", `ARCHITECTURES has "arm": `} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v lacks %s", err, want)
+		}
+	}
+}
+
+func TestRun_SignsNoImageOfOneArchitecture(t *testing.T) {
+	_, err := request{sign: true, push: true, architectures: []string{"arm64"}}.run(t.Context(), io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "SIGN is set, and ARCHITECTURES has arm64 alone") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestChosen_NamesEachArchitectureOnce(t *testing.T) {
+	for list, want := range map[string]string{"": "amd64 arm64", "arm64": "arm64", "arm64,amd64,arm64": "amd64 arm64", "amd64,": " amd64"} {
+		if got := strings.Join(chosen(list), " "); got != want {
+			t.Errorf("%q: %q, want %q", list, got, want)
 		}
 	}
 }

@@ -28,9 +28,19 @@ var errBase = errors.New("the base image does not fit")
 // architectures are those that EKS has nodes of.
 func architectures() []string { return []string{"amd64", "arm64"} }
 
+// chosen are the architectures of a list with commas, each once; all for an empty one.
+func chosen(list string) []string {
+	if list == "" {
+		return architectures()
+	}
+	out := strings.Split(list, ",")
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // checkBase refuses a base before minutes are spent on it.
-func checkBase(ctx context.Context, base name.Digest, architectures []string) error {
-	for _, architecture := range architectures {
+func checkBase(ctx context.Context, base name.Digest, wanted []string) error {
+	for _, architecture := range wanted {
 		image, err := remote.Image(base, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithPlatform(v1.Platform{OS: "linux", Architecture: architecture}))
 		if err != nil {
 			return fmt.Errorf("base image %s for linux/%s cannot be fetched: %w: see that this machine reaches its registry, or name a copy by its digest as BASE_IMAGE, such as BASE_IMAGE=mirror.example.com/path@sha256:<digest>", base, architecture, err)
@@ -40,7 +50,7 @@ func checkBase(ctx context.Context, base name.Digest, architectures []string) er
 			return fmt.Errorf("base image %s read: %w", base, err)
 		}
 		if config.Architecture != architecture {
-			return fmt.Errorf("%w: %s has no image for linux/%s: give the digest of an index with linux/%s", errBase, base, architecture, strings.Join(architectures, " and linux/"))
+			return fmt.Errorf("%w: %s has no image for linux/%s: give the digest of an index with linux/%s", errBase, base, architecture, strings.Join(wanted, " and linux/"))
 		}
 		if err := checkImage(image); err != nil {
 			return fmt.Errorf("%s (linux/%s): %w", base, architecture, err)
@@ -50,7 +60,7 @@ func checkBase(ctx context.Context, base name.Digest, architectures []string) er
 }
 
 // checkIndex looks at what was built for the architectures.
-func checkIndex(index v1.ImageIndex, architectures []string) error {
+func checkIndex(index v1.ImageIndex, wanted []string) error {
 	manifest, err := index.IndexManifest()
 	if err != nil {
 		return fmt.Errorf("image read: %w", err)
@@ -76,8 +86,8 @@ func checkIndex(index v1.ImageIndex, architectures []string) error {
 			return fmt.Errorf("image for %s starts %q, and the Deployment counts on karpenterd", m.Platform, entry)
 		}
 	}
-	if slices.Sort(found); !slices.Equal(found, slices.Sorted(slices.Values(architectures))) {
-		return fmt.Errorf("the image is for %v, and must be for %v", found, architectures)
+	if slices.Sort(found); !slices.Equal(found, wanted) {
+		return fmt.Errorf("the image is for %v, and must be for %v", found, wanted)
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 )
 
@@ -14,7 +13,7 @@ func main() {
 	var r request
 	flag.StringVar(&r.repository, "repository", "", "where the image belongs: registry/path, without a tag")
 	flag.StringVar(&r.base, "base", "", "base image by digest, name@sha256:...; empty: the one of base.txt")
-	names := flag.String("architectures", "", "architectures that the image is for, such as amd64,arm64; empty: both")
+	names := flag.String("architectures", "", "architectures that the image is for, such as amd64,arm64; empty: all")
 	flag.StringVar(&r.version, "version", "", "version that the daemon says, and tag of the image; empty: dev, and no tag")
 	flag.StringVar(&r.out, "out", "", "folder for the image (oci), its bills of material (sbom) and its references; replaced")
 	flag.StringVar(&r.source, "source", "", "top of the source; empty: the checkout that the working directory is in")
@@ -23,9 +22,7 @@ func main() {
 	renew := flag.String("renew", "", "build nothing: write the digest that the base has now into this file, which names it")
 	local := flag.Bool("serve", false, "build nothing: serve a registry on loopback that has a base made here, until the input ends")
 	flag.Parse()
-	if *names != "" {
-		r.architectures = strings.Split(*names, ",")
-	}
+	r.architectures = chosen(*names)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	var err error
 	switch {

@@ -141,7 +141,7 @@ func image(ctx context.Context, root string) (string, error) {
 	if said["REGISTRY"] == "" || said["BASE_IMAGE"] == "" {
 		return "", errors.New("registry start: it did not say where it is and which base it has; its own error is above")
 	}
-	build := exec.CommandContext(ctx, "make", "image", "PUSH=1", "SIGN=", "VERSION="+imageVersion, "REPOSITORY="+said["REGISTRY"]+"/karpenterd/karpenterd", "BASE_IMAGE="+said["BASE_IMAGE"])
+	build := exec.CommandContext(ctx, "make", "image", "PUSH=1", "SIGN=", "ARCHITECTURES=", "VERSION="+imageVersion, "REPOSITORY="+said["REGISTRY"]+"/karpenterd/karpenterd", "BASE_IMAGE="+said["BASE_IMAGE"])
 	build.Dir, build.Stderr, build.Env = root, os.Stderr, append(os.Environ(), "MAKEFLAGS=", "MAKELEVEL=")
 	out, err := build.Output()
 	if err != nil {

@@ -30,8 +30,8 @@ type Question struct {
 	Fleet  *offer.Fleet
 	Seed   uint64
 	Trials int // at most
-	// Least is what each node that goes must save, an hour. Moving a pod costs as much as the
-	// average pod is worth in MoveTime, and PerPod at least.
+	// Least is what each node that goes must save, an hour. Moving a pod costs each hour as
+	// much as the average pod is worth in MoveTime of it, and PerPod at least.
 	Least, PerPod quantity.Money
 	MoveTime      time.Duration
 	// Share is how much of the price of new nodes must be saved, in thousandths.

@@ -66,5 +66,6 @@ func memoryAvailable(meminfo string) int64 {
 // compiled once. There is no debug data, which the linker would drop. Tools stay optimized: without
 // optimization (-N -l) the control plane is built in two thirds of the processor time, but each
 // start of it then takes 7 s of processor time instead of 4, and make test starts it some 70
-// times: the second run of the tests would have paid for what the first build saved.
+// times: the second run of the tests would have paid for what the first build saved. `make
+// bench-peer` has the same flags, so that it finds compiled what the tools needed.
 func compileFlags() []string { return []string{"-gcflags=all=-dwarf=false"} }

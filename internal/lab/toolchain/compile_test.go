@@ -56,11 +56,3 @@ func TestJobs_TheLongestBuildIsFirst(t *testing.T) {
 		t.Errorf("jobs take %v, want the three with something to build, the longest first", takes)
 	}
 }
-
-func TestModule_FlagsOfTheCompilerAreInTheKeyOfItsCache(t *testing.T) {
-	m := module{name: "controlplane", versions: map[string]string{"k8s.io/kubernetes": "v1.36.3"}}
-	flags := m.flags()
-	if flags[0] != ldflags(m.name, m.versions) || !slices.Equal(flags[1:], compileFlags()) || len(flags) < 2 {
-		t.Errorf("flags = %q, want the linker's and the compiler's", flags)
-	}
-}
