@@ -212,6 +212,7 @@ func TestStep_ABalancedPoolGivesUpNoNodeThatDisturbsMoreThanItSaves(t *testing.T
 	} {
 		w := halfEmpty(t)
 		w.objects.Pools[0].Disruption.Policy = c.policy
+		w.policy.MoveTime = 1 // moves cost next to nothing
 		first := w.objects.Nodes[0].Name
 		w.onPods(func(p *cluster.Pod) { p.DoNotDisrupt = p.Node != first })
 		w.pods("small", c.small, 2, func(p *cluster.Pod) {

@@ -119,8 +119,8 @@ func TestStandings_ABudgetThatIsUsedUpIsNamedWithTheEndOfItsWindow(t *testing.T)
 func TestStandings_ANodeThatSavesNothingSaysItsPriceAndWhatWasAsked(t *testing.T) {
 	w := full(t).saving()
 	s := w.standings()[w.objects.Claims[1].Name]
-	// LeastSaving, and for each of two pods what it is worth in five minutes.
-	if want := "the node costs $0.0850 an hour, and to remove it must save $0.0115 of that"; s.Stay.Reason != plan.NoSaving || !strings.Contains(s.Explain(), want) {
+	// LeastSaving, and for each of two pods what it is worth in ten minutes of each hour.
+	if want := "the node costs $0.0850 an hour, and to remove it must save $0.0181 of that"; s.Stay.Reason != plan.NoSaving || !strings.Contains(s.Explain(), want) {
 		t.Errorf("%s, want %s", s.Explain(), want)
 	}
 }
