@@ -29,6 +29,7 @@ var rules = map[string]func(tree) []breach{
 	"Coined":          checkCoined,
 	"Texts":           checkTexts,
 	"Reasons":         checkReasons,
+	"Decisions":       checkDecisions,
 }
 
 // TestCheckout_KeepsTheRules is the one that fails when the architecture is
