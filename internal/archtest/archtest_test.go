@@ -30,6 +30,7 @@ var rules = map[string]func(tree) []breach{
 	"Texts":           checkTexts,
 	"Reasons":         checkReasons,
 	"Decisions":       checkDecisions,
+	"Paths":           checkPaths,
 }
 
 // TestCheckout_KeepsTheRules is the one that fails when the architecture is

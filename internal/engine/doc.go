@@ -1,8 +1,9 @@
 // Package engine is the decision core. Step takes what is known of a cluster and
 // returns what to do about it.
 //
-// Step resumes or begins a plan. Function planned makes it in eight numbered stages. Each
-// stage is one or two packages:
+// Step first launches the nodes that static pools lack (package static). Else it resumes or
+// begins a plan, and function planned makes the plan in eight numbered stages. Each stage is
+// one or two packages:
 //
 //  1. demand, room    what needs room, in classes of equal pods; which room exists or
 //     is on its way
@@ -14,10 +15,15 @@
 //  6. certify         a lower bound on the cost of the launches
 //  7. open            nodes that are up open for their pods; open.Await, which lets
 //     demand wait for nodes on their way, already runs in stage 4
-//  8. disrupt         interrupted nodes, empty nodes and nodes that never came up go
+//  8. disrupt         interrupted nodes, empty nodes and nodes that never came up are
+//     deleted, and nodes that are announced take their next step
 //
-// A finished plan that launches nothing is followed by moves: package moves takes nodes away
-// that are due or cost more than they are worth. It has plans made as if they were gone.
+// When planned has returned, Step hands the plan to package moves. If the plan is finished and
+// launches nothing, moves begins to delete nodes that are due or cost more than they are
+// worth. It has planned make a second plan, as if they were gone.
+//
+// ARCHITECTURE.md follows a pod and an underutilized node through these functions: Three paths
+// through the code.
 //
 // The stages share five values: the view (what is known), the memory (what Steps
 // remember), the journal (outcomes, the next wake-up, counts of work), the demand and

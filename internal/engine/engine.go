@@ -120,11 +120,12 @@ func (m Memory) WithShortages(s Shortages) Memory {
 // these nodes, so the demand waits until they are in the Snapshot. But no two Steps in a
 // row leave the demand out.
 //
-// Step makes the plan again from the start if a gang found room for only some of
-// its pods, or if limits left pods without a place to which another plan could give
-// room.
+// Else function planned makes the plan, in eight stages. It makes the plan again from the
+// start if a gang found room for only some of its pods, or if limits left pods without a
+// place to which another plan could give room.
 //
-// A Step that has nothing to launch also looks for nodes that are to go; see package moves.
+// A Step whose plan is finished and launches nothing then begins to delete nodes that are due
+// or cost more than they are worth; see package moves.
 func Step(in Input) Output {
 	in.Policy = in.Policy.WithDefaults()
 	kept := keepStatic(in)
@@ -135,7 +136,8 @@ func Step(in Input) Output {
 	return kept.rest(withMoves(in, planned(c, units)))
 }
 
-// planned returns the plan of the cursor, made with so many units of work.
+// planned returns the plan of the cursor, made with so many units of work. Step calls it for
+// the plan of the demand, and package moves for a plan as if nodes were gone.
 func planned(c cursor, units int) Output {
 	for {
 		t := c.begin(units) // one try of the plan
@@ -169,8 +171,8 @@ func planned(c cursor, units int) Output {
 		proofs := certify.Launches(t.View, a.Journal, a.Room, a.Demand.Classes, l)
 		// 7. Open: nodes that are up open for their pods.
 		opened := open.Nodes(t.View, a.Memory, a.Journal, a.Demand, a.Room)
-		// 8. Disrupt: interrupted nodes, empty nodes and nodes that never came up go, and
-		// nodes that are going take their next step.
+		// 8. Disrupt: interrupted nodes, empty nodes and nodes that never came up are
+		// deleted, and nodes that are going take their next step.
 		retired := disrupt.Retire(t.View, a.Memory, a.Journal, a.Room, stay)
 		a.Trace.Complete = true
 		out := t.output(a, l, proofs, slices.Concat(opened, retired))
