@@ -131,7 +131,7 @@ func (p *codePath) read(at breach, line string) (fault string) {
 	for _, x := range testToRun.FindAllStringSubmatch(line, -1) {
 		for name := range strings.SplitSeq(x[2], "|") {
 			name, _, _ = strings.Cut(name, "/")
-			p.tests = append(p.tests, [2]string{x[1], name})
+			p.tests = append(p.tests, [2]string{x[1], strings.Trim(name, "^$")})
 		}
 	}
 	part := hopForm.FindStringSubmatch(line)
