@@ -154,6 +154,10 @@ func image(ctx context.Context, root string) (string, error) {
 	return digest, nil
 }
 
+// patience is for how long GoReleaser may run. Without it, GoReleaser gives up after an hour, which
+// on two cores that have other work is too short for all platforms. GNUmakefile has the same.
+const patience = "4h"
+
 // goreleaser runs GoReleaser as a release does, but for what it publishes. gpg is this program,
 // with a key that goes when the rehearsal ends.
 func (m made) goreleaser(ctx context.Context, work, program string, config []byte) (openpgp.EntityList, error) {
@@ -175,7 +179,7 @@ func (m made) goreleaser(ctx context.Context, work, program string, config []byt
 	if err := os.Symlink(self, filepath.Join(work, standIn)); err != nil {
 		return nil, fmt.Errorf("stand-in make: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, program, "release", "--snapshot", "--clean", "--config", settings)
+	cmd := exec.CommandContext(ctx, program, "release", "--snapshot", "--clean", "--timeout", patience, "--config", settings)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = m.root, os.Stderr, os.Stderr
 	cmd.Env = append(os.Environ(), "PATH="+work+string(os.PathListSeparator)+os.Getenv("PATH"), "IMAGE_DIGEST="+m.digest,
 		"GPG_FINGERPRINT="+fingerprint(key), keyVariable+"="+file, "GOFLAGS=", "GOWORK=off", "GITHUB_TOKEN=", "GITLAB_TOKEN=", "GITEA_TOKEN=")
