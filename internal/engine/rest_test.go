@@ -56,7 +56,7 @@ func (w *world) wave(times int, every time.Duration) {
 }
 
 // After the first scale-down of a fleet, moves have the longest time; where demand comes and
-// goes, they have as long as it stayed away the last time.
+// goes, they have as long as it stayed away the last time, to the minute.
 func TestStandings_WhereDemandComesAndGoesANodeSaysWithinWhichTimeMovesHaveToPayBack(t *testing.T) {
 	for _, c := range []struct {
 		waves int
@@ -65,7 +65,7 @@ func TestStandings_WhereDemandComesAndGoesANodeSaysWithinWhichTimeMovesHaveToPay
 	}{
 		{1, 15 * time.Minute, ""},
 		{3, 15 * time.Minute, "pay back within 15m0s"},
-		{3, time.Hour, "pay back within 1h0m0s"},
+		{3, time.Hour, "pay back within 1h0m"},
 		{3, 5 * time.Hour, ""},
 	} {
 		w := newWorld(t).saving().pods("small", 9, 700)

@@ -38,7 +38,7 @@ func ImageOf(begun *Search) *Image { return &Image{search: begun} }
 // What new nodes cost, and what room capacity reservations have, has to be the same.
 func (im *Image) Of(q Question) bool {
 	is := im.search.Question
-	return is.Fleet == q.Fleet && is.Least == q.Least && is.PerPod == q.PerPod && is.MoveTime == q.MoveTime && is.Share == q.Share &&
+	return is.Fleet == q.Fleet && is.Least == q.Least && is.PerPod == q.PerPod && is.MoveTime == q.MoveTime &&
 		is.LargestMilliCPU == q.LargestMilliCPU && is.SpotToSpot == q.SpotToSpot && maps.Equal(is.Left, q.Left)
 }
 

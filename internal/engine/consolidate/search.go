@@ -31,11 +31,10 @@ type Question struct {
 	Seed   uint64
 	Trials int // at most
 	// Least is what each node that goes must save, an hour. Moving a pod costs each hour as
-	// much as the average pod is worth in MoveTime of it, and PerPod at least.
+	// much as the average pod is worth in MoveTime of it, and PerPod at least; a new node costs
+	// its price in MoveTime beside its price.
 	Least, PerPod quantity.Money
 	MoveTime      time.Duration
-	// Share is how much of the price of new nodes must be saved, in thousandths.
-	Share int64
 	// LargestMilliCPU is the size beyond which no new node is looked at; 0 is no limit.
 	LargestMilliCPU int64
 	// SpotToSpot allows to replace spot nodes by spot nodes.
@@ -63,25 +62,43 @@ type Search struct {
 	// loss is what a trial may lose.
 	total, highest, loss int64
 	mean                 quantity.Money // price of a node
+	cost, least          quantity.Money // of all nodes, and of any fleet for their pods, an hour
 	// Moving is what moving an ordinary pod costs; see Question.PerPod.
 	Moving quantity.Money
 }
 
 // Begin begins the search.
-func Begin(q Question) *Search {
-	s := &Search{Question: &q, Moving: q.PerPod}
+func Begin(q Question) *Search { return Priced(q).Spread(q.MoveTime) }
+
+// Priced returns the search before it begins with Spread: what CPU, memory and all nodes cost is
+// known, and CouldSave says what could be saved.
+func Priced(q Question) *Search {
+	s := &Search{Question: &q}
 	s.shadow = newShadow(s.Question)
 	if q.Fleet != nil {
 		s.rows = goodRows(q.Fleet, q.LargestMilliCPU)
 		s.kinds.fresh = make([]int32, len(s.rows)*len(q.Fleet.Zones))
 		s.lambda()
-		priceMoves(s)
 	}
-	s.order = s.candidates()
 	for i := range s.nodes {
-		s.mean += s.nodes[i].price / quantity.Money(len(s.nodes))
+		s.cost += s.nodes[i].price
 	}
+	s.mean = s.cost / quantity.Money(max(1, len(s.nodes)))
 	return s
+}
+
+// CouldSave returns what could be saved at most, an hour, by all moves together if they cost
+// nothing, and what the fleet would cost then.
+func (s *Search) CouldSave() (saving, least quantity.Money) { return max(0, s.cost-s.least), s.least }
+
+// Spread returns the search, which has not begun yet, with moves that cost what so much of each
+// hour does, in place of Question.MoveTime.
+func (s *Search) Spread(each time.Duration) *Search {
+	n, q := *s, *s.Question
+	n.Question, q.MoveTime = &q, each
+	priceMoves(&n)
+	n.order = n.candidates()
+	return &n
 }
 
 const (

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/random"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
@@ -136,9 +137,9 @@ func (s *Search) gain(n *node) int64 {
 	return int64(n.price) - int64(max(s.Least, n.Least)) - s.moving(n.pods, n.dear)
 }
 
-// dearer is the price of a new node and the share of it that must be saved.
+// dearer is the price of a new node, and what it costs to launch it.
 func (s *Search) dearer(price quantity.Money) int64 {
-	return quantity.MulDiv(int64(price), 1000+s.Share, 1000)
+	return quantity.MulDiv(int64(price), int64(time.Hour+s.MoveTime), int64(time.Hour))
 }
 
 // empty takes the guests off a node.

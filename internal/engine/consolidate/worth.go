@@ -55,6 +55,7 @@ func (s *Search) lambda() {
 			}
 		}
 	}
+	s.least = quantity.Money(max(0, most))
 	s.priceFrom(0)
 }
 
@@ -67,7 +68,7 @@ func priceMoves(s *Search) {
 			worth, pods = worth+s.classes[p.class].worth*p.n, pods+p.n
 		}
 	}
-	s.Moving = max(s.Moving, quantity.Money(quantity.MulDiv(worth/max(1, pods), int64(s.MoveTime), int64(time.Hour))))
+	s.Moving = max(s.PerPod, quantity.Money(quantity.MulDiv(worth/max(1, pods), int64(s.MoveTime), int64(time.Hour))))
 }
 
 // priceFrom notes what the pods of the classes are worth, from the given class on.

@@ -8,14 +8,16 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// A move costs once, and saves for as long as the demand stays where it is: demand that grows
-// needs the nodes again, and demand that shrinks frees them anyway. Nobody knows for how long
-// that is. So a saving is expected to last as long as the demand has stayed there until now,
-// or as long as it did the last time, whichever is longer; and where that is not known,
-// Policy.PayBack, which is also the most. What moves cost is spread over that time, the
-// horizon: after a scale-down as the fleet has not seen one, all moves that pay are made at
-// once, and where demand comes and goes every ten minutes, only those that pay back within
-// ten minutes.
+// A move costs once, and saves until the demand has moved by as much as was saved: if it has
+// grown by that, the nodes are launched again, and if it has shrunk by that, they would have
+// emptied by themselves. Nobody knows how long that takes, but the demand of the last hours
+// shows how long it took (moves). Where demand comes and goes, that average takes hours to say
+// so; so a saving lasts no longer, either, than the demand has stayed where it is, or stayed
+// there the last time (stay). What moves cost is spread over that time, the horizon:
+// Policy.PayBack at most, and where nothing is known. After a scale-down as the fleet has not
+// seen one, all moves that pay are made at once; where demand comes and goes every ten minutes,
+// only those that pay back within ten minutes; and where it grows or shrinks all the time, none
+// until enough could be saved.
 
 const (
 	// A level is one that differs from that before by one pod of levelPart or more.
@@ -24,12 +26,20 @@ const (
 	mostLevels = 10_000
 	// leastHorizon bounds what moves cost in demand that never rests.
 	leastHorizon = time.Second
+	// parts is how many parts PayBack has: at the end of each, the demand is noted for its trend,
+	// twice as long as PayBack. Noise within a part does not count.
+	parts = 120
+	noted = 2 * parts
+	// depths is of how many parts of what could be saved it is asked how long the demand takes
+	// to move by as much.
+	depths = 8
 )
 
 // past is how much demand there was, and since when: a list that is never changed, only
 // replaced.
 type past struct {
-	last *level
+	last  *level
+	trend *trend
 }
 
 // observe notes how much demand there is, unless pods are on their way from a node to
@@ -37,7 +47,9 @@ type past struct {
 func (s *State) observe(v view.View, landing bool) {
 	later := *s
 	if _, _, moving := later.underWay(v, landing); !moving {
-		s.past.sees(demand(v.Snapshot), v.Now)
+		pods := demand(v.Snapshot)
+		s.past.sees(pods, v.Now)
+		s.past.trend = s.past.trend.sees(pods, v.Now.UnixNano()/int64(v.Policy.PayBack/parts))
 	}
 }
 
@@ -91,9 +103,9 @@ func (l *level) newest(most int) *level {
 }
 
 // horizon returns for how long a saving is expected to last in a fleet of so many nodes, most
-// at most. The demand is where it was as long as it has changed by no more pods than an average
-// node has: that needs no other nodes.
-func (p *past) horizon(nodes int, now time.Time, most time.Duration) time.Duration {
+// at most, where the nodes that could be saved would run so many pods. The demand is where it was
+// as long as it has changed by no more pods than an average node has: that needs no other nodes.
+func (p *past) horizon(nodes int, saved int64, now time.Time, most time.Duration) time.Duration {
 	if p.last == nil {
 		return most
 	}
@@ -101,7 +113,7 @@ func (p *past) horizon(nodes int, now time.Time, most time.Duration) time.Durati
 	some := max(1, pods/int64(max(1, nodes)))
 	notMore := func(was int64) bool { return was <= pods+some }
 	notLess := func(was int64) bool { return was >= pods-some }
-	return min(most, p.stay(now, most, notMore), p.stay(now, most, notLess))
+	return min(most, p.stay(now, most, notMore), p.stay(now, most, notLess), p.trend.moves(saved, most))
 }
 
 // stay returns how long the demand has been so until now, or was so the last time before,
@@ -130,13 +142,73 @@ func (p *past) stay(now time.Time, most time.Duration, so func(pods int64) bool)
 	return max(lasts, end.Sub(from), leastHorizon)
 }
 
+// trend is how much demand there was at the end of each part, the newest first, which is not
+// over yet. A trend is never changed, only replaced.
+type trend struct {
+	part  int64 // the number of the newest
+	known int   // how many parts are known; before, the demand is taken to have been the same
+	pods  [noted]int64
+}
+
+// sees returns the trend with so many pods in the part, which is the newest. Parts in which
+// nothing was seen had as many as the one before.
+func (t *trend) sees(pods, part int64) *trend {
+	if t == nil || part < t.part { // the clock went back
+		return &trend{part: part, known: 1, pods: [noted]int64{pods}}
+	}
+	passed := int(min(part-t.part, noted))
+	if passed == 0 && t.pods[0] == pods {
+		return t
+	}
+	out := &trend{part: part, known: min(t.known+passed, noted)}
+	copy(out.pods[passed:], t.pods[:])
+	for i := range passed {
+		out.pods[i] = t.pods[0]
+	}
+	out.pods[0] = pods
+	return out
+}
+
+// moves returns how long the demand takes to move by as many pods as could be saved, most at
+// most. The first pod that comes needs the node that went last, so all parts of what could be
+// saved count alike: by how often the demand moves by each.
+func (t *trend) moves(saved int64, most time.Duration) time.Duration {
+	if t == nil {
+		return most
+	}
+	const fine = 1 << 20
+	often := int64(0) // how often in most, times depths and fine
+	for i := range int64(depths) {
+		often += quantity.MulDiv(int64(most), fine, int64(t.average(max(1, quantity.MulDiv(saved, 2*i+1, 2*depths)), most)))
+	}
+	return time.Duration(quantity.MulDiv(int64(most), depths*fine, often)).Round(time.Second)
+}
+
+// average returns how long the demand stays within so many pods of where it is, on average at
+// all times: a stay counts for as long as it was.
+func (t *trend) average(some int64, most time.Duration) time.Duration {
+	squares := 0
+	for i := 0; i < t.known; {
+		from := i
+		for i < t.known && distance(t.pods[i], t.pods[from]) <= some {
+			i++
+		}
+		stay := i - from
+		if i == t.known {
+			stay = noted - from
+		}
+		squares += stay * stay
+	}
+	return min(most, time.Duration(quantity.MulDiv(int64(most), int64(squares), noted*parts)))
+}
+
 // each returns for how long of each hour something is paid for that costs as much as it does
 // in the time, once, if that is spread over the horizon of the last search.
 func (s *State) each(cost time.Duration) time.Duration {
 	return time.Duration(quantity.MulDiv(int64(cost), int64(time.Hour), int64(max(s.horizon, leastHorizon))))
 }
 
-// share is how much of their price new nodes have to save, in thousandths.
-func (s *State) share(p view.Policy) int64 {
-	return quantity.MulDiv(int64(s.each(p.MoveTime)), 1000, int64(time.Hour))
+// spread is what it costs an hour to launch nodes at the price.
+func (s *State) spread(price quantity.Money, p view.Policy) quantity.Money {
+	return quantity.Money(quantity.MulDiv(int64(price), int64(s.each(p.MoveTime)), int64(time.Hour)))
 }

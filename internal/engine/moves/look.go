@@ -134,7 +134,7 @@ func terms(m *mover) consolidate.Question {
 	p := m.View.Policy
 	q := consolidate.Question{
 		Fleet: movesFleet(m), Seed: m.Seed, Trials: p.SweepTrials, Least: p.LeastSaving, PerPod: p.PodMove,
-		MoveTime: m.state.each(p.MoveTime), Share: m.state.share(p), LargestMilliCPU: p.SoftMaxMilliCPU,
+		MoveTime: m.state.each(p.MoveTime), LargestMilliCPU: p.SoftMaxMilliCPU,
 	}
 	q.Left = q.Fleet.LeftIn(m.View.Snapshot)
 	return q

@@ -9,6 +9,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/landing"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // search looks for nodes to take away in the whole fleet, if something has changed since
@@ -31,8 +32,7 @@ func (m *mover) search() bool {
 			return len(s.target.names) > 0
 		}
 		m.again, m.settling = time.Time{}, settling{}
-		s.horizon = s.past.horizon(m.View.Snapshot.NodeCount(), m.View.Now, m.View.Policy.PayBack)
-		s.search, s.of, s.at, s.whole.queue = consolidate.Begin(m.question()), m.View.Snapshot, m.View.Now, nil
+		s.search, s.of, s.at, s.whole.queue = m.begun(), m.View.Snapshot, m.View.Now, nil
 		if !m.settling.first.IsZero() {
 			m.later(m.settling.over())
 		}
@@ -76,11 +76,11 @@ func (m *mover) search() bool {
 }
 
 // foundNothing asks for a Step after a search that found nothing: when another node may go, when
-// the demand has stayed where it is for twice as long, or at once where nodes are tried one by one.
+// the demand may have stayed where it is for longer, or at once where nodes are tried one by one.
 func (m *mover) foundNothing() {
 	s := &m.state
-	if twice := m.View.Now.Add(s.horizon); s.horizon < m.View.Policy.PayBack {
-		s.again = pick.Earliest(cmp.Or(s.again, twice), twice)
+	if longer := m.View.Now.Add(s.horizon); s.horizon < m.View.Policy.PayBack {
+		s.again = pick.Earliest(cmp.Or(s.again, longer), longer)
 	}
 	if !s.again.IsZero() {
 		m.wait(s.again, plan.QuietLongEnough)
@@ -88,6 +88,15 @@ func (m *mover) foundNothing() {
 	if len(s.whole.queue) > 0 {
 		m.wait(m.View.Now.Add(sliceEvery), plan.NextSweep)
 	}
+}
+
+// begun returns a search that begins, with what moves cost within the horizon.
+func (m *mover) begun() *consolidate.Search {
+	priced := consolidate.Priced(m.question())
+	saving, least := priced.CouldSave()
+	pods := quantity.MulDiv(demand(m.View.Snapshot), int64(saving), int64(max(1, least)))
+	m.state.horizon = m.state.past.horizon(m.View.Snapshot.NodeCount(), pods, m.View.Now, m.View.Policy.PayBack)
+	return priced.Spread(m.state.each(m.View.Policy.MoveTime))
 }
 
 func (m *mover) question() consolidate.Question {

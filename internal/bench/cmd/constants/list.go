@@ -89,7 +89,7 @@ func moveConstants() []constant {
 	}{
 		{"moves/moves.go", []string{"sweepEvery", "mostVain", "sliceOfWork", "sliceEvery", "targetLasts", "changedPart", "mostOutdated", "heldFor", "landsWithin", "restsFor", "mostRest", "suppositions"}},
 		{"moves/state.go", []string{"calmFor", "growthLasts", "uneasyFor", "mostBetween"}},
-		{"moves/horizon.go", []string{"levelPart", "mostLevels", "leastHorizon"}},
+		{"moves/horizon.go", []string{"levelPart", "mostLevels", "leastHorizon", "parts", "noted", "depths"}},
 		{"moves/target.go", []string{"leastPhased", "phasedPart"}},
 		{"moves/breaker.go", []string{"undonePart", "firstPause", "longestPause", "forgivenAfter", "forgiven"}},
 		{"moves/look.go", []string{"largeFleet", "lookedPart", "lookWork"}},
