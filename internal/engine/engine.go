@@ -183,7 +183,7 @@ func planned(c cursor, units int) Output {
 			c, units = t.again(l), t.solver.Left()
 			c.first = &finished{out, refused}
 		case c.first == nil || c.first.worse(out, refused):
-			return out // the only plan, or a second one that the first is worse than
+			return out // the only plan, or the second one, which beats the first
 		default:
 			return c.first.instead(out.Trace) // the first plan, with the work of both
 		}

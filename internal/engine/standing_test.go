@@ -120,7 +120,7 @@ func TestStandings_ANodeThatSavesNothingSaysItsPriceAndWhatWasAsked(t *testing.T
 	w := full(t).saving()
 	s := w.standings()[w.objects.Claims[1].Name]
 	// LeastSaving, and for each of two pods what it is worth in ten minutes of each hour.
-	if want := "the node costs $0.0850 an hour, and to remove it must save $0.0181 of that"; s.Stay.Reason != plan.NoSaving || !strings.Contains(s.Explain(), want) {
+	if want := "the node costs $0.0850 an hour, and a move must save at least $0.0181 an hour"; s.Stay.Reason != plan.NoSaving || !strings.Contains(s.Explain(), want) {
 		t.Errorf("%s, want %s", s.Explain(), want)
 	}
 }

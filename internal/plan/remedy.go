@@ -34,7 +34,7 @@ func (s Stay) Remedy() string {
 	case NoSaving:
 		return "nothing is wrong: the node is worth its price"
 	case SpotForSpot:
-		return "nothing is wrong: nobody knows that another spot node would be cheaper, or last as long"
+		return "nothing is wrong: a different spot instance may be interrupted sooner, so it is not worth a move"
 	case NoPlace:
 		return "raise the limits of the NodePools, or relax what the pods ask for"
 	case BudgetUsed:
@@ -44,7 +44,7 @@ func (s Stay) Remedy() string {
 	case ReplicasLate:
 		return "see why the other replicas are not ready, scale the controller down, or write a PodDisruptionBudget, which decides then"
 	case Declined:
-		return "see the line nodeclaim stays for now in the daemon's log, and whether the daemon's watch is behind"
+		return "look for the line \"nodeclaim stays for now\" in the daemon's log, and whether the daemon's watch is behind"
 	case OutOfTime:
 		return "wait: the daemon tries again; if that fails again, look why the node's pods or its replacements were late"
 	case NotDrifted:

@@ -100,9 +100,9 @@ func (s Stay) explain() string {
 	case NotQuiet:
 		return cmp.Or(s.Detail, "pods came to the node or went from it within consolidateAfter")
 	case NoSaving:
-		return "no cheaper place for its pods is worth the move" + s.in(": %s")
+		return "moving its pods would not pay" + s.in(": %s")
 	case SpotForSpot:
-		return "no place for its pods on nodes that run is worth the move, and spot nodes do not replace a spot node: what is cheaper now may be interrupted sooner" + s.in(": %s")
+		return "moving its pods to nodes that run would not pay, and no other spot node replaces a spot node: a cheaper one may be interrupted sooner" + s.in(": %s")
 	case NoPlace:
 		return cmp.Or(s.in("pod %s has no other place"), "a pod of the node has no other place")
 	case BudgetUsed:
@@ -118,9 +118,9 @@ func (s Stay) explain() string {
 	case NotTried:
 		return "whether its pods may move depends on rules about other pods, which only a plan for the node alone can check; such plans were made for nodes that waste more"
 	case NotDrifted:
-		return "the node is as its NodePool and NodeClass ask for again"
+		return "the node matches its NodePool and EC2NodeClass again"
 	case Declined:
-		return "a look at the API server before the deletion found for five minutes what keeps the node, and what the daemon's watch does not show; the daemon's log names it"
+		return "for five minutes, the last check before the deletion found something on the API server that blocks it and that the daemon's watch has not delivered; the line \"nodeclaim stays for now\" of the daemon's log names it"
 	case OutOfTime:
 		return "it did not go before the deadline of its move"
 	case StaticPool, LimitFull, NoReplacement:

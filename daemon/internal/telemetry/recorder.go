@@ -377,7 +377,7 @@ func (r *Recorder) Drifted(c *v1.NodeClaim, reason, message string) {
 
 // NotDrifted reports that the drift of the NodeClaim is over.
 func (r *Recorder) NotDrifted(c *v1.NodeClaim, was string) {
-	r.Logger.Info("nodeclaim is as its pool and class ask for again", "nodeclaim", c.Name, "was", was)
+	r.Logger.Info("nodeclaim matches its nodepool and nodeclass again", "nodeclaim", c.Name, "was", was)
 }
 
 // DriftCounted counts the NodeClaims that have drifted, by pool and reason.

@@ -380,7 +380,7 @@ func (x *candidate) pays() plan.Stay {
 	if x.claim.CapacityType == label.Spot {
 		reason = plan.SpotForSpot
 	}
-	detail := fmt.Sprintf("the node costs %s an hour, and to remove it must save %s of that", cost.Dollars(), x.gates.least(x.claim).Dollars())
+	detail := fmt.Sprintf("the node costs %s an hour, and a move must save at least %s an hour", cost.Dollars(), x.gates.least(x.claim).Dollars())
 	if h := x.gates.state.horizon; h > 0 && h < x.gates.view.Policy.PayBack {
 		detail += fmt.Sprintf("; moves have to pay back within %s, for so long the demand has stayed where it was of late", h.Round(time.Second))
 	}

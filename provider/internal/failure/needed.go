@@ -14,10 +14,10 @@ func neededRemedy(err error) string {
 	case errors.Is(err, ErrAnotherName):
 		return "Nothing was changed. Correct eks.cluster_name in the provider's configuration."
 	case errors.Is(err, ErrOutlived):
-		return "No daemon ends it any more. Delete what is named: aws ec2 terminate-instances, delete-network-interface and delete-launch-template, aws iam delete-instance-profile. Then the state lets the daemon go. " +
-			"To let it go at once, whatever is left, run terraform state rm."
+		return "No daemon is left to terminate these. Delete what is named (aws ec2 terminate-instances, delete-network-interface and delete-launch-template, aws iam delete-instance-profile), then run Terraform again, which drops the daemon from the state. " +
+			"To drop the daemon from the state now, whatever is left: terraform state rm."
 	case errors.Is(err, ErrUnfit):
-		return "The definition was not changed. Set adopt_definitions = true, and the daemon's definitions take its place, with all objects: then a destroy leaves them. Or upgrade the definitions to those of Karpenter 1.15 (the chart karpenter-crd). " +
+		return "The definition was not changed. Set adopt_definitions = true: the provider then replaces the content of the definition and keeps every object, and a destroy leaves the definition in place. Or upgrade the definitions to those of Karpenter 1.15 (the chart karpenter-crd). " +
 			"Do not delete the definition: the API server would delete every object of its kind."
 	case errors.Is(err, ErrShrinks):
 		return "Nothing was changed. Leave adopt_definitions out: a definition that is newer than the provider is used as it is. Or upgrade the provider to a version whose definitions have these fields and values."

@@ -44,7 +44,7 @@ func TestFail_NamesObjectFaultAndRemedy(t *testing.T) {
 		"unreachable":    {aws.ErrUnreachable, "region and endpoints"},
 		"throttled":      {aws.ErrThrottled, "in a minute"},
 		"controller":     {failure.ErrOtherController, "kubectl scale"},
-		"outlived":       {failure.ErrOutlived, "No daemon ends it"},
+		"outlived":       {failure.ErrOutlived, "No daemon is left to terminate these"},
 		"another name":   {failure.ErrAnotherName, "Correct eks.cluster_name"},
 		"leftovers":      {failure.ErrLeftovers, "terminate-instances"},
 		"referenced":     {failure.ErrReferenced, "create_before_destroy"},
