@@ -163,7 +163,7 @@ func TestStandings_NameTheBudgetOfPodsForWhichOtherNodesGoFirst(t *testing.T) {
 	w.objects.PodBudgets = []cluster.PodBudget{{UID: "b", Namespace: "default", Name: "all", Allowed: 2}}
 	w.objects.Claims[1].Deleting = true
 	s := w.standings()[w.objects.Claims[0].Name]
-	if s.Stay.Reason != plan.PodBudget || !strings.Contains(s.Explain(), "PodDisruptionBudget default/all of pod default/web-") || !strings.Contains(s.Explain(), "nodes that go already") {
+	if s.Stay.Reason != plan.PodBudget || !strings.Contains(s.Explain(), "PodDisruptionBudget default/all of pod default/web-") || !strings.Contains(s.Explain(), "nodes that are leaving already") {
 		t.Errorf("%s: %+v", s.Explain(), s)
 	}
 }

@@ -159,12 +159,12 @@ type WaitReason string
 // The things that the core waits for.
 const (
 	EmptyLongEnough  WaitReason = "a node to have been empty long enough"
-	QuietLongEnough  WaitReason = "no pod to have come to a node or gone for long enough"
+	QuietLongEnough  WaitReason = "no pod to have come to a node or left it for long enough"
 	BudgetToOpen     WaitReason = "the window of a disruption budget"
 	NodeToExpire     WaitReason = "a node to expire"
 	LastLook         WaitReason = "pods that were bound before a node was tainted"
 	Replacements     WaitReason = "the nodes that replace others to be ready"
-	NextSweep        WaitReason = "the next look for nodes that may go"
+	NextSweep        WaitReason = "the next search for nodes that may be deleted"
 	PlannedPods      WaitReason = "the pods that a node is kept for"
 	RulesMet         WaitReason = "the nodes that pods with rules need beside their own"
 	RoomOnTheWay     WaitReason = "room to come free on nodes that are on their way"

@@ -68,9 +68,9 @@ func (p *PoolStanding) explain() string {
 	case PoolLimitFull:
 		return Stay{Reason: LimitFull, Detail: p.Pool}.Explain()
 	case PoolNodesGo:
-		return "nodes are going: " + p.Detail
+		return "nodes are leaving: " + p.Detail
 	case PoolNext:
-		return "nodes are to go as soon as their turn comes: " + p.Detail
+		return "nodes are to be deleted as soon as their turn comes: " + p.Detail
 	case PoolSearching:
 		return Stay{Reason: NotSearched, Detail: p.Detail, Until: p.Until}.explain()
 	case PoolNoSaving:

@@ -38,7 +38,7 @@ func (s Stay) Remedy() string {
 	case NoPlace:
 		return "raise the limits of the NodePools, or relax what the pods ask for"
 	case BudgetUsed:
-		return "wait until the nodes that are going have gone, or raise the budget of the NodePool"
+		return "wait until the nodes that use the budget up are terminated or ready again, or raise the budget of the NodePool"
 	case NoPrice:
 		return "look whether the NodeClass is ready, and whether EC2 sells the instance type in the zone of the node"
 	case ReplicasLate:

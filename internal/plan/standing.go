@@ -58,17 +58,17 @@ func (s *Standing) Explain() string {
 			text += fmt.Sprintf("; expireAfter ended at %s", s.Overdue.UTC().Format(time.RFC3339))
 		}
 	case s.Move != "":
-		text = fmt.Sprintf("goes (%s), and other nodes replace it in move %s", s.Goes, s.Move)
+		text = fmt.Sprintf("leaves (%s), and other nodes replace it in move %s", s.Goes, s.Move)
 	default:
-		text = fmt.Sprintf("goes (%s)", s.Goes)
+		text = fmt.Sprintf("leaves (%s)", s.Goes)
 	}
 	switch len(s.Lost) {
 	case 0:
 		return text
 	case 1:
-		return text + fmt.Sprintf("; no controller creates pod %s anew if the node goes", s.Lost[0])
+		return text + fmt.Sprintf("; no controller creates pod %s anew if the node is deleted", s.Lost[0])
 	}
-	return text + fmt.Sprintf("; no controller creates pod %s and %d more anew if the node goes", s.Lost[0], len(s.Lost)-1)
+	return text + fmt.Sprintf("; no controller creates pod %s and %d more anew if the node is deleted", s.Lost[0], len(s.Lost)-1)
 }
 
 // Target is the nodes with pods that the last search of the fleet found to be worth
@@ -107,7 +107,7 @@ func (p *PodStanding) Explain() string {
 	var out []string
 	switch {
 	case p.Node.Claim == "":
-		return "the node is of no NodePool, so it never goes"
+		return "the node is of no NodePool, so the daemon never deletes it"
 	case p.Hold.Reason != "":
 		out = append(out, fmt.Sprintf("the pod keeps the node: %s; %s", p.Hold.Explain(), p.Hold.Remedy()))
 	case p.Pinned:
@@ -116,7 +116,7 @@ func (p *PodStanding) Explain() string {
 		out = append(out, "the pod does not keep the node")
 	}
 	if p.Lost {
-		out = append(out, "no controller creates the pod anew if the node goes")
+		out = append(out, "no controller creates the pod anew if the node is deleted")
 	}
 	p.Node.Lost = nil
 	return strings.Join(append(out, "the node "+p.Node.Explain()), "; ")

@@ -98,7 +98,7 @@ func (s Stay) explain() string {
 	case PolicyForbids:
 		return "the NodePool's consolidationPolicy or consolidateAfter keeps the node"
 	case NotQuiet:
-		return cmp.Or(s.Detail, "pods came to the node or went from it within consolidateAfter")
+		return cmp.Or(s.Detail, "pods came to the node or left it within consolidateAfter")
 	case NoSaving:
 		return "moving its pods would not pay" + s.in(": %s")
 	case SpotForSpot:
@@ -110,9 +110,9 @@ func (s Stay) explain() string {
 	case NodeStays:
 		return "the node has the annotation karpenter.sh/do-not-consolidate"
 	case Replaces:
-		return fmt.Sprintf("the node replaces others in move %s, which have not gone yet", s.Detail)
+		return fmt.Sprintf("the node replaces others in move %s, and those are not deleted yet", s.Detail)
 	case NextToGo:
-		return "the node is to go as soon as its turn comes" + s.in(": %s")
+		return "the node is to be deleted as soon as its turn comes" + s.in(": %s")
 	case NotSearched:
 		return s.notSearched()
 	case NotTried:
@@ -122,16 +122,16 @@ func (s Stay) explain() string {
 	case Declined:
 		return "for five minutes, the last check before the deletion found something on the API server that blocks it and that the daemon's watch has not delivered; the line \"nodeclaim stays for now\" of the daemon's log names it"
 	case OutOfTime:
-		return "it did not go before the deadline of its move"
+		return "the node was not deleted before the deadline of its move"
 	case StaticPool, LimitFull, NoReplacement:
 		return s.keptByPool()
 	case NoPrice:
 		return "the price of the node is not known"
 	case TriedLately:
-		return "the node was to go a short time ago and could not, such as because a pod of it had no other place, and is not tried again at once"
+		return "the node was to be deleted a short time ago and had to stay, for example because one of its pods had no other place; the daemon does not try again at once"
 	case MovesHeld:
 		if s.Detail != "" {
-			return fmt.Sprintf("the drain of node %s waits for replicas that do not get ready, as the condition Drained of its NodeClaim says: until they are, no pods of the NodePool's other nodes are evicted for savings, drift or expiry", s.Detail)
+			return fmt.Sprintf("the drain of node %s waits for replicas that do not get ready, as the condition Drained of its NodeClaim says: until these replicas are ready, no pods of the NodePool's other nodes are evicted for savings, drift or expiry", s.Detail)
 		}
 		return "a replacement of the NodePool did not come up, or nodes were launched for pods that had just been evicted to save money: for now the NodePool launches no replacements and saves no money"
 	}
@@ -142,8 +142,8 @@ func (s Stay) explain() string {
 func (s Stay) keptByPool() string {
 	return fmt.Sprintf(map[StayReason]string{
 		StaticPool:    "static NodePool %s keeps so many nodes",
-		LimitFull:     "limits.nodes of static NodePool %q leaves no room for the node that is to replace it: raise it above spec.replicas",
-		NoReplacement: "nothing can be launched that is to replace the node: %s",
+		LimitFull:     "limits.nodes of static NodePool %q leaves no room for a replacement of the node: raise limits.nodes above spec.replicas",
+		NoReplacement: "no replacement of the node can be launched: %s",
 	}[s.Reason], s.Detail)
 }
 

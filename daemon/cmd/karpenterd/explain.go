@@ -28,7 +28,7 @@ func explainCommand(env func(string) string) *cobra.Command {
 	q := question{inPod: env(install.EnvPodName) != "" && env(install.EnvSystemNamespace) != "", local: net.JoinHostPort(cmp.Or(env(install.EnvLoopback), install.Loopback), strconv.Itoa(install.LocalPort))}
 	command := &cobra.Command{
 		Use:   "explain",
-		Short: "say why a node stays or goes, why no more nodes of a NodePool go, or what is planned for a pod",
+		Short: "say why a node stays or leaves, why no more nodes of a NodePool are deleted, or what is planned for a pod",
 		Long: "explain asks the replica of the daemon that decides. It finds the replica by the daemon's Lease\n" +
 			"and forwards a port of it in its own process, with the user's kubeconfig; in the daemon's pod it\n" +
 			"asks that pod. The user needs the rights to list leases and to create pods/portforward.",
@@ -50,9 +50,9 @@ func explainCommand(env func(string) string) *cobra.Command {
 	flags.StringVar(&q.address, "address", "", "host and port where the daemon's decisions are, if they are forwarded already")
 	pod := q.about("pod", "pod [NAMESPACE/]NAME", "what is planned for a pod, and whether a pod that runs keeps its node")
 	pod.Flags().StringVarP(&q.namespace, "namespace", "n", "", "namespace of the pod; default: that of the context")
-	pool := q.about("pool", "pool NAME", "why no more nodes of a NodePool go now, or what goes")
+	pool := q.about("pool", "pool NAME", "why no more nodes of a NodePool are deleted now, or which are")
 	pool.Aliases = []string{"nodepool"}
-	command.AddCommand(q.about("node", "node NAME", "why a node, or a NodeClaim, stays or goes"), pool, pod)
+	command.AddCommand(q.about("node", "node NAME", "why a node, or a NodeClaim, stays or leaves"), pool, pod)
 	return command
 }
 

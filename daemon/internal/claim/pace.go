@@ -82,7 +82,7 @@ func (p *pace) take(pod *corev1.Pod, x replicas, by plan.Pace, now time.Time) (k
 		return replicasStart, fmt.Sprintf("at most %d of the %d replicas of %s are evicted at a time, and those that came in their place are not ready; a PodDisruptionBudget can say otherwise",
 			plan.AtOnce(all), all, name)
 	default:
-		return replicasNotReady, fmt.Sprintf("only %d of the %d replicas of %s are ready, and nothing forces this one to go: see why the others are not ready, scale the controller down, or delete the pod; a PodDisruptionBudget can say otherwise",
+		return replicasNotReady, fmt.Sprintf("only %d of the %d replicas of %s are ready, and nothing forces the eviction of this one: see why the others are not ready, scale the controller down, or delete the pod; a PodDisruptionBudget can say otherwise",
 			ready, all, name)
 	}
 	if p.evicted == nil {

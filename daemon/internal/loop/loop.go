@@ -126,7 +126,7 @@ func (l *Loop) CloudAway(away bool) {
 	case !changed:
 		return
 	case away:
-		l.config.Logger.Warn("EC2 does not answer: no NodeClaim times out, and no node goes to save money, until it does")
+		l.config.Logger.Warn("EC2 does not answer: no NodeClaim times out, and no node is deleted to save money, until EC2 answers")
 	default:
 		l.config.Logger.Info("EC2 answers again")
 	}

@@ -180,7 +180,7 @@ func TestRecorder_APodThatNothingCreatesAnewIsToldOnceWhenItsNodeGoes(t *testing
 		r.Record(in, step(c.action), 0)
 		r.Record(in, step(c.action), 0)
 		got := about(events(), podWithoutController)
-		if len(got) != c.want || c.want > 0 && !strings.HasPrefix(got[0], "Warning PodWithoutController Node a goes.") {
+		if len(got) != c.want || c.want > 0 && !strings.HasPrefix(got[0], "Warning PodWithoutController Node a is to be deleted.") {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
@@ -287,7 +287,7 @@ func TestExplain_PrintsTheStandingOfAPoolAndWhetherARunningPodKeepsItsNode(t *te
 		{
 			"pod", "default/a", "pod default/a runs on node a, the pod keeps the node: pod default/a has the annotation karpenter.sh/do-not-disrupt; remove the annotation from the pod",
 		},
-		{"pod", "b", "pod default/b runs on node b, the pod does not keep the node; no controller creates the pod anew if the node goes; the node stays: a disruption budget of"},
+		{"pod", "b", "pod default/b runs on node b, the pod does not keep the node; no controller creates the pod anew if the node is deleted; the node stays: a disruption budget of"},
 		{"pod", "default/nobody", "error: pod default/nobody: the last plan does not know it"},
 	} {
 		var out bytes.Buffer
@@ -314,7 +314,7 @@ func TestDecisions_HaveMovesWithTheirSavingAndTheFleetWithItsBound(t *testing.T)
 	defer server.Close()
 	var out bytes.Buffer
 	if err := Explain(t.Context(), &out, strings.TrimPrefix(server.URL, "http://"), "node", "a"); err != nil ||
-		!strings.Contains(out.String(), "other nodes replace it in move m; what goes costs $4.0000 an hour, what comes $2.0000, so the move saves $2.0000") {
+		!strings.Contains(out.String(), "other nodes replace it in move m; the replaced nodes cost $4.0000 an hour, their replacements $2.0000, so the move saves $2.0000") {
 		t.Errorf("%q: %v", out.String(), err)
 	}
 	text, err := json.Marshal(report.Moves[0])

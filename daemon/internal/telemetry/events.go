@@ -116,7 +116,7 @@ func stays(s *plan.Standing) (kind string, reason disruptionEvent, text string) 
 	reason, text = staysEvent(s.Stay.Reason), "The node stays: "+s.Stay.Explain()
 	if !s.Overdue.IsZero() && (reason != "" || s.Stay.Reason == plan.TriedLately) {
 		return corev1.EventTypeWarning, expiredNodeStays, fmt.Sprintf("expireAfter of the node ended at %s. %s; %s. "+
-			"Nodes that are launched with terminationGracePeriod of their NodePool go then even if their pods must not be disrupted. To drain this node now, delete its NodeClaim.",
+			"Nodes that are launched with terminationGracePeriod of their NodePool are drained then even if their pods must not be disrupted. To drain this node now, delete its NodeClaim.",
 			s.Overdue.UTC().Format(time.RFC3339), text, s.Stay.Remedy())
 	}
 	return corev1.EventTypeNormal, reason, text
@@ -202,8 +202,8 @@ func (r *Recorder) lostOn(s cluster.Snapshot, node string) {
 		if !p.Lost() || !r.fresh("lost/"+p.UID, node) {
 			continue
 		}
-		r.Logger.Warn("pod without controller on a node that goes", "pod", p.ID(), "node", node)
-		r.event(podReference(p), corev1.EventTypeWarning, string(podWithoutController), "Node "+node+" goes. No controller owns the pod, so nothing creates it anew once it is evicted: "+
+		r.Logger.Warn("pod without controller on a node that is to be deleted", "pod", p.ID(), "node", node)
+		r.event(podReference(p), corev1.EventTypeWarning, string(podWithoutController), "Node "+node+" is to be deleted. No controller owns the pod, so nothing creates it anew once it is evicted: "+
 			"create it anew, or let a Deployment or a Job own it")
 	}
 }

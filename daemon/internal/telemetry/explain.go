@@ -56,7 +56,7 @@ func explainNode(ctx context.Context, address, name string) (string, error) {
 	line := fmt.Sprintf("node %s (nodeclaim %s, nodepool %s, %s an hour) %s", n.Node, n.NodeClaim, n.NodePool, n.PricePerHour, n.Why)
 	if i := slices.IndexFunc(report.Moves, func(m MoveDecision) bool { return m.ID == n.Move && n.Move != "" }); i >= 0 && report.Moves[i].SavingPerHour != "" {
 		m := report.Moves[i]
-		line += fmt.Sprintf("; what goes costs %s an hour, what comes %s, so the move saves %s", m.FreesPerHour, m.CostsPerHour, m.SavingPerHour)
+		line += fmt.Sprintf("; the replaced nodes cost %s an hour, their replacements %s, so the move saves %s", m.FreesPerHour, m.CostsPerHour, m.SavingPerHour)
 	}
 	if n.Remedy != "" {
 		line += "; what to do: " + n.Remedy

@@ -66,7 +66,7 @@ func NewMetrics(version string) *Metrics {
 		}, []string{"service", "operation", "result"}),
 		drifted: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "karpenterd_nodeclaims_drifted",
-			Help: "NodeClaims with the condition Drifted that do not go yet, by NodePool and reason.",
+			Help: "NodeClaims with the condition Drifted that are not being deleted yet, by NodePool and reason.",
 		}, []string{"nodepool", "reason"}),
 		unread:    newUnread(),
 		waiting:   gauge("karpenter_scheduler_queue_depth", "Pods that wait for a node."),

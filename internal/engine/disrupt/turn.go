@@ -85,7 +85,7 @@ func (j *Judge) Turn(c *cluster.Claim, reason plan.DeleteReason) plan.Stay {
 	}
 	for _, x := range j.evictionsOf(state) {
 		if promised := j.promised[x.budget]; promised > 0 && promised+x.pods > x.budget.Allowed {
-			return plan.Stay{Reason: plan.PodBudget, Detail: x.budget.ID() + " of pod " + x.first + ", beside the evictions of nodes that go already,"}
+			return plan.Stay{Reason: plan.PodBudget, Detail: x.budget.ID() + " of pod " + x.first + ", beside the evictions of nodes that are leaving already,"}
 		}
 	}
 	return plan.Stay{}

@@ -67,7 +67,7 @@ func (m *mover) begin() {
 	}
 	// There is something that the search did not know, as a budget.
 	t.names = pick.Those(t.names, func(name string) bool { return !slices.Contains(chosen, name) })
-	tell(m, "%d nodes that were to go have to stay, %d are left", len(chosen), len(t.names))
+	tell(m, "%d nodes that were to be deleted have to stay, %d are left", len(chosen), len(t.names))
 	if len(t.names) == 0 {
 		m.state.vain++
 	}

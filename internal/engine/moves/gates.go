@@ -410,5 +410,5 @@ func (x *candidate) phase() plan.Stay {
 	if !x.saves() || x.gates.state.target.present(x.gates.view.Snapshot, x.claim.Name) {
 		return plan.Stay{}
 	}
-	return plan.Stay{Reason: plan.NextToGo, Detail: "nodes with more or less memory for each CPU go first"}
+	return plan.Stay{Reason: plan.NextToGo, Detail: "nodes with more or less memory for each CPU are deleted first"}
 }

@@ -14,7 +14,7 @@ func (m *mover) save() {
 	}
 	if was := len(s.target.names); was > 0 {
 		if s.target.names = pick.Those(s.target.names, m.stands); len(s.target.names) == 0 {
-			tell(m, "all %d nodes that were to go are going or have to stay", was)
+			tell(m, "all %d nodes that were to be deleted are leaving or have to stay", was)
 			s.target = target{places: s.target.places}
 		}
 	}

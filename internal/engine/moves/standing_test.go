@@ -77,7 +77,7 @@ func TestStandings_ANodeOfTheTargetSaysWhatItWaitsFor(t *testing.T) {
 		"its turn":  {chosen, memory.Landing{}, plan.Stay{Reason: plan.NextToGo}},
 		"landed":    {landed, memory.Landing{}, plan.Stay{Reason: plan.NextToGo, Detail: "evicted pods find their places first", Until: now.Add(landsWithin / 2)}},
 		"evictions": {moves, memory.Landing{Since: now}, plan.Stay{Reason: plan.NextToGo, Detail: "evicted pods find their places first", Until: now.Add(heldFor - 10*time.Second)}},
-		"its phase": {phased, memory.Landing{}, plan.Stay{Reason: plan.NextToGo, Detail: "nodes with more or less memory for each CPU go first"}},
+		"its phase": {phased, memory.Landing{}, plan.Stay{Reason: plan.NextToGo, Detail: "nodes with more or less memory for each CPU are deleted first"}},
 	} {
 		in := Input{View: view.Of(oneNode(t), view.DefaultPolicy(), now)}
 		if got := Standings(in, c.state, memory.Memory{Landing: c.closed}).Nodes[0].Stay; got != c.want {
