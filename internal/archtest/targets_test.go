@@ -25,7 +25,7 @@ func wrongTargets(makefile, contributing string) (wrong []string) {
 	for line := range strings.Lines(makefile) {
 		grouped = grouped || strings.HasPrefix(line, "##@ ")
 		m := targetOf.FindStringSubmatch(strings.TrimRight(line, "\n"))
-		if m == nil || m[2] == "" {
+		if len(m) == 0 || m[2] == "" {
 			continue
 		}
 		name, says := m[1], m[2]

@@ -50,7 +50,7 @@ func explainCommand(env func(string) string) *cobra.Command {
 	flags.StringVar(&q.address, "address", "", "host and port where the daemon's decisions are, if they are forwarded already")
 	pod := q.about("pod", "pod [NAMESPACE/]NAME", "what is planned for a pod, and whether a pod that runs keeps its node")
 	pod.Flags().StringVarP(&q.namespace, "namespace", "n", "", "namespace of the pod; default: that of the context")
-	pool := q.about("pool", "pool NAME", "why no more nodes of a NodePool are deleted now, or which are")
+	pool := q.about("pool", "pool NAME", "why no more nodes of a NodePool are deleted now, or that some are")
 	pool.Aliases = []string{"nodepool"}
 	command.AddCommand(q.about("node", "node NAME", "why a node, or a NodeClaim, stays or leaves"), pool, pod)
 	return command

@@ -62,17 +62,19 @@ type Search struct {
 	// loss is what a trial may lose.
 	total, highest, loss int64
 	mean                 quantity.Money // price of a node
-	cost, least          quantity.Money // of all nodes, and of any fleet for their pods, an hour
+	bound                quantity.Money // the least that any fleet for these pods costs, an hour
 	// Moving is what moving an ordinary pod costs; see Question.PerPod.
 	Moving quantity.Money
 }
 
 // Begin begins the search.
-func Begin(q Question) *Search { return Priced(q).Spread(q.MoveTime) }
+func Begin(q Question) *Search { return PricesOf(q).Begin(q.MoveTime) }
 
-// Priced returns the search before it begins with Spread: what CPU, memory and all nodes cost is
-// known, and CouldSave says what could be saved.
-func Priced(q Question) *Search {
+// Prices are what CPU, memory and the nodes of a fleet cost, before a search of it begins.
+type Prices struct{ s *Search }
+
+// PricesOf returns the prices of the fleet. What moves cost is not known yet.
+func PricesOf(q Question) Prices {
 	s := &Search{Question: &q}
 	s.shadow = newShadow(s.Question)
 	if q.Fleet != nil {
@@ -81,20 +83,33 @@ func Priced(q Question) *Search {
 		s.lambda()
 	}
 	for i := range s.nodes {
-		s.cost += s.nodes[i].price
+		s.mean += s.nodes[i].price / quantity.Money(len(s.nodes))
 	}
-	s.mean = s.cost / quantity.Money(max(1, len(s.nodes)))
-	return s
+	return Prices{s}
 }
 
-// CouldSave returns what could be saved at most, an hour, by all moves together if they cost
-// nothing, and what the fleet would cost then.
-func (s *Search) CouldSave() (saving, least quantity.Money) { return max(0, s.cost-s.least), s.least }
+// CouldSave returns how many pods run on the nodes that could be saved at most, were moves free
+// of charge: what the fleet costs above its lower bound, at what a pod costs on average. The
+// bound knows CPU and memory only; nodes that must stay cannot be saved.
+func (p Prices) CouldSave() (pods int64) {
+	var cost, may quantity.Money
+	for i := range p.s.nodes {
+		n := &p.s.nodes[i]
+		if n.price > 0 {
+			cost, pods = cost+n.price, pods+n.pods
+		}
+		if n.May {
+			may += n.price
+		}
+	}
+	saving := max(0, min(may, cost-p.s.bound))
+	return quantity.MulDiv(pods, int64(saving), int64(max(1, cost)))
+}
 
-// Spread returns the search, which has not begun yet, with moves that cost what so much of each
-// hour does, in place of Question.MoveTime.
-func (s *Search) Spread(each time.Duration) *Search {
-	n, q := *s, *s.Question
+// Begin begins the search, with moves that cost what so much of each hour does, in place of
+// Question.MoveTime.
+func (p Prices) Begin(each time.Duration) *Search {
+	n, q := *p.s, *p.s.Question
 	n.Question, q.MoveTime = &q, each
 	priceMoves(&n)
 	n.order = n.candidates()

@@ -168,3 +168,38 @@ func TestRatio_IsTheRoundedLogarithmOfTheMemoryOfACore(t *testing.T) {
 		}
 	}
 }
+
+// What could be saved is asked before the search: no more pods than run on nodes that have a
+// price, and none where every node must stay.
+func TestCouldSave_CountsPodsOfNodesThatHaveAPriceAndMayGo(t *testing.T) {
+	t.Parallel()
+	q := Question{Nodes: halfEmpty(t, 16, 32), Least: 1, Trials: 10}
+	if got := PricesOf(q).CouldSave(); got != 2 {
+		t.Errorf("without a bound: %d pods, want both", got)
+	}
+	for i := range q.Nodes {
+		q.Nodes[i].May = i == 0
+	}
+	if got := PricesOf(q).CouldSave(); got != 1 {
+		t.Errorf("where one node must stay: %d pods, want one", got)
+	}
+	for i := range q.Nodes {
+		q.Nodes[i].May = false
+	}
+	if got := PricesOf(q).CouldSave(); got != 0 {
+		t.Errorf("where all nodes must stay: %d pods", got)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		q, most := drawnFleet(t), int64(0)
+		for i := range q.Nodes {
+			if q.Nodes[i].Price > 0 {
+				for _, n := range q.Nodes[i].State.Moving() {
+					most += n
+				}
+			}
+		}
+		if got := PricesOf(q).CouldSave(); got < 0 || got > most {
+			t.Fatalf("%d pods of %d could be saved", got, most)
+		}
+	})
+}

@@ -55,7 +55,7 @@ func (s *Search) lambda() {
 			}
 		}
 	}
-	s.least = quantity.Money(max(0, most))
+	s.bound = quantity.Money(max(0, most))
 	s.priceFrom(0)
 }
 

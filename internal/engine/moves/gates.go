@@ -382,7 +382,7 @@ func (x *candidate) pays() plan.Stay {
 	}
 	detail := fmt.Sprintf("the node costs %s an hour, and a move must save at least %s an hour", cost.Dollars(), x.gates.least(x.claim).Dollars())
 	if h := x.gates.state.horizon; h > 0 && h < x.gates.view.Policy.PayBack {
-		detail += fmt.Sprintf("; moves have to pay back within %s, for so long the demand has stayed where it was of late", h.Round(time.Second))
+		detail += fmt.Sprintf("; moves have to pay back within %s, because the demand has changed so fast in the last hours", h.Round(time.Second))
 	}
 	if x.gates.view.StandsIn(*x.claim) {
 		detail += "; its price stands in for one that nobody knows, so no new node takes its place to save money"

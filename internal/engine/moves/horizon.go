@@ -4,20 +4,24 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/consolidate"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // A move costs once, and saves until the demand has moved by as much as was saved: if it has
 // grown by that, the nodes are launched again, and if it has shrunk by that, they would have
-// emptied by themselves. Nobody knows how long that takes, but the demand of the last hours
-// shows how long it took (moves). Where demand comes and goes, that average takes hours to say
-// so; so a saving lasts no longer, either, than the demand has stayed where it is, or stayed
-// there the last time (stay). What moves cost is spread over that time, the horizon:
-// Policy.PayBack at most, and where nothing is known. After a scale-down as the fleet has not
-// seen one, all moves that pay are made at once; where demand comes and goes every ten minutes,
-// only those that pay back within ten minutes; and where it grows or shrinks all the time, none
-// until enough could be saved.
+// emptied by themselves. What moves cost is spread over that time, the horizon. Nobody knows how
+// long it will be. It is taken to be the shorter one of two times, and Policy.PayBack at most:
+//
+//   - How long the demand has stayed where it is, or stayed there the last time; Policy.PayBack
+//     where it was never so before (past.stay). This tells quickly of demand that comes and goes.
+//   - How long the demand of the last hours took to move by parts of what could be saved
+//     (trend.lasts). This tells of demand that grows or shrinks all the time.
+//
+// So after a scale-down as the fleet has not seen one, all moves that pay are made at once;
+// where demand comes and goes every ten minutes, only those that pay back within ten minutes;
+// and where it grows or shrinks for hours, few before much could be saved.
 
 const (
 	// A level is one that differs from that before by one pod of levelPart or more.
@@ -26,8 +30,8 @@ const (
 	mostLevels = 10_000
 	// leastHorizon bounds what moves cost in demand that never rests.
 	leastHorizon = time.Second
-	// parts is how many parts PayBack has: at the end of each, the demand is noted for its trend,
-	// twice as long as PayBack. Noise within a part does not count.
+	// parts is how many parts PayBack has. The trend has the demand at the end of each, as far
+	// back as noted parts, which is twice PayBack. Noise within a part does not count.
 	parts = 120
 	noted = 2 * parts
 	// depths is of how many parts of what could be saved it is asked how long the demand takes
@@ -35,8 +39,8 @@ const (
 	depths = 8
 )
 
-// past is how much demand there was, and since when: a list that is never changed, only
-// replaced.
+// past is the demand of before: its levels, a list that is never changed, only replaced, and its
+// trend.
 type past struct {
 	last  *level
 	trend *trend
@@ -49,7 +53,7 @@ func (s *State) observe(v view.View, landing bool) {
 	if _, _, moving := later.underWay(v, landing); !moving {
 		pods := demand(v.Snapshot)
 		s.past.sees(pods, v.Now)
-		s.past.trend = s.past.trend.sees(pods, v.Now.UnixNano()/int64(v.Policy.PayBack/parts))
+		s.past.trend = s.past.trend.sees(pods, v.Now.UnixNano()/int64(max(1, v.Policy.PayBack/parts)))
 	}
 }
 
@@ -113,7 +117,7 @@ func (p *past) horizon(nodes int, saved int64, now time.Time, most time.Duration
 	some := max(1, pods/int64(max(1, nodes)))
 	notMore := func(was int64) bool { return was <= pods+some }
 	notLess := func(was int64) bool { return was >= pods-some }
-	return min(most, p.stay(now, most, notMore), p.stay(now, most, notLess), p.trend.moves(saved, most))
+	return min(most, p.stay(now, most, notMore), p.stay(now, most, notLess), p.trend.lasts(saved, most))
 }
 
 // stay returns how long the demand has been so until now, or was so the last time before,
@@ -142,18 +146,21 @@ func (p *past) stay(now time.Time, most time.Duration, so func(pods int64) bool)
 	return max(lasts, end.Sub(from), leastHorizon)
 }
 
-// trend is how much demand there was at the end of each part, the newest first, which is not
-// over yet. A trend is never changed, only replaced.
+// trend is how much demand there was at the end of each part, the newest first; pods[0] is that
+// of the present part, which goes on. A trend is never changed, only replaced.
 type trend struct {
-	part  int64 // the number of the newest
+	part  int64 // the number of the present one
 	known int   // how many parts are known; before, the demand is taken to have been the same
 	pods  [noted]int64
 }
 
-// sees returns the trend with so many pods in the part, which is the newest. Parts in which
-// nothing was seen had as many as the one before.
+// sees returns the trend with so many pods now, in the part. Parts in which nothing was seen had
+// as many as the one before. A clock that goes back by a moment may go back by a part.
 func (t *trend) sees(pods, part int64) *trend {
-	if t == nil || part < t.part { // the clock went back
+	if t != nil && part == t.part-1 {
+		part = t.part
+	}
+	if t == nil || part < t.part { // the clock went back by more
 		return &trend{part: part, known: 1, pods: [noted]int64{pods}}
 	}
 	passed := int(min(part-t.part, noted))
@@ -169,24 +176,25 @@ func (t *trend) sees(pods, part int64) *trend {
 	return out
 }
 
-// moves returns how long the demand takes to move by as many pods as could be saved, most at
-// most. The first pod that comes needs the node that went last, so all parts of what could be
-// saved count alike: by how often the demand moves by each.
-func (t *trend) moves(saved int64, most time.Duration) time.Duration {
-	if t == nil {
+// lasts returns for how long it lasts if so many pods are saved, most at most. The first pod that
+// comes needs the node that went last, so the savings of few pods end long before that of all:
+// it is asked how often the demand moves by each part of them, and the average counts. Where
+// the demand moves steadily, that is about a quarter of the time that it takes to move by all.
+func (t *trend) lasts(saved int64, most time.Duration) time.Duration {
+	if t == nil || saved <= 0 {
 		return most
 	}
 	const fine = 1 << 20
 	often := int64(0) // how often in most, times depths and fine
 	for i := range int64(depths) {
-		often += quantity.MulDiv(int64(most), fine, int64(t.average(max(1, quantity.MulDiv(saved, 2*i+1, 2*depths)), most)))
+		often += quantity.MulDiv(int64(most), fine, int64(t.stays(max(1, quantity.MulDiv(saved, 2*i+1, 2*depths)), most)))
 	}
 	return time.Duration(quantity.MulDiv(int64(most), depths*fine, often)).Round(time.Second)
 }
 
-// average returns how long the demand stays within so many pods of where it is, on average at
-// all times: a stay counts for as long as it was.
-func (t *trend) average(some int64, most time.Duration) time.Duration {
+// stays returns how long the demand stays within so many pods of where it is, on average at all
+// times: a stay counts for as long as it was.
+func (t *trend) stays(some int64, most time.Duration) time.Duration {
 	squares := 0
 	for i := 0; i < t.known; {
 		from := i
@@ -202,13 +210,20 @@ func (t *trend) average(some int64, most time.Duration) time.Duration {
 	return min(most, time.Duration(quantity.MulDiv(int64(most), int64(squares), noted*parts)))
 }
 
+// begin begins the search with what moves cost within the horizon, which is found here.
+func (s *State) begin(q consolidate.Question, v view.View) *consolidate.Search {
+	prices := consolidate.PricesOf(q)
+	s.horizon = s.past.horizon(v.Snapshot.NodeCount(), prices.CouldSave(), v.Now, v.Policy.PayBack)
+	return prices.Begin(s.each(v.Policy.MoveTime))
+}
+
 // each returns for how long of each hour something is paid for that costs as much as it does
 // in the time, once, if that is spread over the horizon of the last search.
 func (s *State) each(cost time.Duration) time.Duration {
 	return time.Duration(quantity.MulDiv(int64(cost), int64(time.Hour), int64(max(s.horizon, leastHorizon))))
 }
 
-// spread is what it costs an hour to launch nodes at the price.
-func (s *State) spread(price quantity.Money, p view.Policy) quantity.Money {
+// launchCost is what it costs an hour to launch nodes at the price, beside the price.
+func (s *State) launchCost(price quantity.Money, p view.Policy) quantity.Money {
 	return quantity.Money(quantity.MulDiv(int64(price), int64(s.each(p.MoveTime)), int64(time.Hour)))
 }

@@ -101,7 +101,7 @@ func trendOf(levels []since) (t *trend) {
 	return t
 }
 
-func TestTrend_ASavingLastsUntilTheDemandHasMovedByAsMuch(t *testing.T) {
+func TestTrend_ASavingLastsUntilTheDemandHasMovedByPartsOfIt(t *testing.T) {
 	noise := steady(1000, 0, 300)
 	for i := range noise {
 		noise[i].pods += int64(i%2) * 10
@@ -123,17 +123,18 @@ func TestTrend_ASavingLastsUntilTheDemandHasMovedByAsMuch(t *testing.T) {
 		"demand that never rests":             {steady(0, 1000, 300), 80, 1, 1},
 		"what was long ago is forgotten":      {append(steady(1000, 1, 300), since{800, 1300}), 80, 120, 120},
 		"the clock goes back":                 {append(steady(1000, 1, 300), since{10, 700}), 80, 120, 120},
-		"nothing could be saved":              {steady(1000, 1, 300), 0, 1, 3},
+		"nothing could be saved":              {steady(1000, 1, 300), 0, 120, 120},
+		"a clock that goes back by a moment":  {append(steady(1000, 1, 300), since{299, 1300}), 80, 19, 25},
 		"what nobody has a price for":         {steady(1000, 1, 300), math.MaxInt64, 120, 120},
 	} {
-		got := trendOf(c.past).moves(c.saved, payBack)
+		got := trendOf(c.past).lasts(c.saved, payBack)
 		if got < time.Duration(c.least)*time.Minute || got > time.Duration(c.most)*time.Minute {
 			t.Errorf("%s: %s, want %d to %d minutes", name, got, c.least, c.most)
 		}
 	}
 }
 
-func TestHorizon_IsAtLeastAPartAndAtMostPayBack(t *testing.T) {
+func TestTrend_ASavingLastsForAPartAtLeastAndForPayBackAtMost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var of *trend
 		part := int64(0)
@@ -141,10 +142,24 @@ func TestHorizon_IsAtLeastAPartAndAtMostPayBack(t *testing.T) {
 			part += rapid.Int64Range(0, 3).Draw(t, "parts")
 			of = of.sees(rapid.Int64Range(0, 1000).Draw(t, "pods"), part)
 		}
-		if got := of.moves(rapid.Int64Range(0, 2000).Draw(t, "saved"), payBack); got <= 0 || got > payBack {
+		if got := of.lasts(rapid.Int64Range(0, 2000).Draw(t, "saved"), payBack); got < payBack/parts || got > payBack {
 			t.Fatalf("%s", got)
 		}
 	})
+}
+
+// Demand that grows was never so high before, so how long it stayed there the last time is not
+// known; its trend is.
+func TestHorizon_TheTrendCountsWhereTheDemandWasNeverSoHigh(t *testing.T) {
+	levels := steady(1000, 1, 300)
+	p := pastOf(levels)
+	if got := p.horizon(100, 80, minutes(300), payBack); got != payBack {
+		t.Errorf("%s without a trend", got)
+	}
+	p.trend = trendOf(levels)
+	if got := p.horizon(100, 80, minutes(300), payBack); got < 19*time.Minute || got > 25*time.Minute {
+		t.Errorf("%s with a trend", got)
+	}
 }
 
 func TestTrend_AStateThatIsHandedOnIsNotChanged(t *testing.T) {
@@ -175,7 +190,7 @@ func TestHorizon_WhatMovesCostIsSpreadOverIt(t *testing.T) {
 		node    quantity.Money // of one for $4
 	}{{2 * time.Hour, 15 * time.Minute, quantity.NanoDollars}, {time.Hour, 30 * time.Minute, 2 * quantity.NanoDollars}, {10 * time.Minute, 3 * time.Hour, 12 * quantity.NanoDollars}} {
 		s := State{horizon: c.horizon}
-		if pod, node := s.each(policy.MoveTime), s.spread(4*quantity.NanoDollars, policy); pod != c.pod || node != c.node {
+		if pod, node := s.each(policy.MoveTime), s.launchCost(4*quantity.NanoDollars, policy); pod != c.pod || node != c.node {
 			t.Errorf("within %s a pod costs %s an hour and a new node for $4 %s, want %s and %s", c.horizon, pod, node.Dollars(), c.pod, c.node.Dollars())
 		}
 	}

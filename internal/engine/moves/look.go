@@ -129,7 +129,8 @@ func lookAt(m *mover, image *consolidate.Image, names []string) (claim string, p
 	return claim, places
 }
 
-// terms returns the question of a search, but for the nodes and what follows from them.
+// terms returns the question of a search, but for the nodes and what follows from them. Moves
+// cost what they do within the horizon of the last search.
 func terms(m *mover) consolidate.Question {
 	p := m.View.Policy
 	q := consolidate.Question{

@@ -9,7 +9,6 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/landing"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // search looks for nodes to take away in the whole fleet, if something has changed since
@@ -32,7 +31,7 @@ func (m *mover) search() bool {
 			return len(s.target.names) > 0
 		}
 		m.again, m.settling = time.Time{}, settling{}
-		s.search, s.of, s.at, s.whole.queue = m.begun(), m.View.Snapshot, m.View.Now, nil
+		s.search, s.of, s.at, s.whole.queue = s.begin(m.question(), m.View), m.View.Snapshot, m.View.Now, nil
 		if !m.settling.first.IsZero() {
 			m.later(m.settling.over())
 		}
@@ -88,15 +87,6 @@ func (m *mover) foundNothing() {
 	if len(s.whole.queue) > 0 {
 		m.wait(m.View.Now.Add(sliceEvery), plan.NextSweep)
 	}
-}
-
-// begun returns a search that begins, with what moves cost within the horizon.
-func (m *mover) begun() *consolidate.Search {
-	priced := consolidate.Priced(m.question())
-	saving, least := priced.CouldSave()
-	pods := quantity.MulDiv(demand(m.View.Snapshot), int64(saving), int64(max(1, least)))
-	m.state.horizon = m.state.past.horizon(m.View.Snapshot.NodeCount(), pods, m.View.Now, m.View.Policy.PayBack)
-	return priced.Spread(m.state.each(m.View.Policy.MoveTime))
 }
 
 func (m *mover) question() consolidate.Question {

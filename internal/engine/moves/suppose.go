@@ -104,7 +104,7 @@ func (m *mover) replace(names []string, why plan.DeleteReason, x Supposition) bo
 	if !out.Trace.Complete || m.harms(out) || m.stay(names, out) || out.Trace.Launches == 0 || !why.Announced().Asked && holdsLaunch(m, out.Plan.Actions) {
 		return false
 	}
-	if saving && (saves < leastOf(m.View, names) || saves < m.state.spread(cost, m.View.Policy)) {
+	if saving && (saves < leastOf(m.View, names) || saves < m.state.launchCost(cost, m.View.Policy)) {
 		return false
 	}
 	move := cluster.Move{Reason: string(why), Sources: sources, Deadline: deadline(m.View)}
