@@ -11,21 +11,14 @@ import (
 // Every direct dependency is somebody's decision: its reason is in the table of
 // CONTRIBUTING.md, and the table names nothing that is not required any more.
 func TestDependencies_EachHasAReason(t *testing.T) {
-	read := func(name string) string {
-		text, err := os.ReadFile(filepath.Join("..", "..", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
-	}
 	required := map[string]bool{} // module path -> direct
-	for line := range strings.Lines(read("go.mod")) {
+	for line := range strings.Lines(atRoot(t, "go.mod")) {
 		if fields := strings.Fields(strings.TrimPrefix(line, "require ")); len(fields) >= 2 && strings.HasPrefix(fields[1], "v") {
 			required[fields[0]] = !strings.HasSuffix(strings.TrimSpace(line), "// indirect")
 		}
 	}
 	reasons := map[string]bool{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+\\.[a-z]+/[^`]+)` \\| .{8,} \\|$").FindAllStringSubmatch(read("CONTRIBUTING.md"), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+\\.[a-z]+/[^`]+)` \\| .{8,} \\|$").FindAllStringSubmatch(atRoot(t, "CONTRIBUTING.md"), -1) {
 		reasons[row[1]] = true
 	}
 	if len(required) == 0 || len(reasons) == 0 {
@@ -41,4 +34,14 @@ func TestDependencies_EachHasAReason(t *testing.T) {
 			t.Errorf("CONTRIBUTING.md gives a reason for %s, which go.mod does not require", module)
 		}
 	}
+}
+
+// atRoot returns the text of a file of the checkout.
+func atRoot(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

@@ -1,8 +1,6 @@
 package archtest
 
 import (
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -47,18 +45,11 @@ func wrongTargets(makefile, contributing string) (wrong []string) {
 }
 
 func TestTargets_EachHasAGroupAShortLineAndParametersThatAreExplained(t *testing.T) {
-	read := func(name string) string {
-		text, err := os.ReadFile(filepath.Join("..", "..", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
-	}
-	makefile := read("GNUmakefile")
+	makefile := atRoot(t, "GNUmakefile")
 	if listed := strings.Count(makefile, ": need ## "); listed < 20 {
 		t.Errorf("%d targets are listed", listed)
 	}
-	for _, text := range wrongTargets(makefile, read("CONTRIBUTING.md")) {
+	for _, text := range wrongTargets(makefile, atRoot(t, "CONTRIBUTING.md")) {
 		t.Error(text)
 	}
 }

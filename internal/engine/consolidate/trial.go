@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/random"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
@@ -139,7 +138,7 @@ func (s *Search) gain(n *node) int64 {
 
 // dearer is the price of a new node, and what it costs to launch it.
 func (s *Search) dearer(price quantity.Money) int64 {
-	return quantity.MulDiv(int64(price), int64(time.Hour+s.MoveTime), int64(time.Hour))
+	return int64(price + LaunchCost(price, s.MoveTime))
 }
 
 // empty takes the guests off a node.

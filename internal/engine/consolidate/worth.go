@@ -89,3 +89,9 @@ func (s *Search) moving(pods, dear int64) int64 {
 func MoveCost(perPod quantity.Money, evictions int64) quantity.Money {
 	return quantity.Money(quantity.MulDiv(int64(perPod), evictions, cluster.OrdinaryPod))
 }
+
+// LaunchCost is what it costs an hour to launch a node at the price, beside the price, if that
+// is so much of each hour.
+func LaunchCost(price quantity.Money, each time.Duration) quantity.Money {
+	return quantity.Money(quantity.MulDiv(int64(price), int64(each), int64(time.Hour)))
+}

@@ -222,8 +222,3 @@ func (s *State) begin(q consolidate.Question, v view.View) *consolidate.Search {
 func (s *State) each(cost time.Duration) time.Duration {
 	return time.Duration(quantity.MulDiv(int64(cost), int64(time.Hour), int64(max(s.horizon, leastHorizon))))
 }
-
-// launchCost is what it costs an hour to launch nodes at the price, beside the price.
-func (s *State) launchCost(price quantity.Money, p view.Policy) quantity.Money {
-	return quantity.Money(quantity.MulDiv(int64(price), int64(s.each(p.MoveTime)), int64(time.Hour)))
-}

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/consolidate"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -190,7 +191,7 @@ func TestHorizon_WhatMovesCostIsSpreadOverIt(t *testing.T) {
 		node    quantity.Money // of one for $4
 	}{{2 * time.Hour, 15 * time.Minute, quantity.NanoDollars}, {time.Hour, 30 * time.Minute, 2 * quantity.NanoDollars}, {10 * time.Minute, 3 * time.Hour, 12 * quantity.NanoDollars}} {
 		s := State{horizon: c.horizon}
-		if pod, node := s.each(policy.MoveTime), s.launchCost(4*quantity.NanoDollars, policy); pod != c.pod || node != c.node {
+		if pod, node := s.each(policy.MoveTime), consolidate.LaunchCost(4*quantity.NanoDollars, s.each(policy.MoveTime)); pod != c.pod || node != c.node {
 			t.Errorf("within %s a pod costs %s an hour and a new node for $4 %s, want %s and %s", c.horizon, pod, node.Dollars(), c.pod, c.node.Dollars())
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/consolidate"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
@@ -104,7 +105,7 @@ func (m *mover) replace(names []string, why plan.DeleteReason, x Supposition) bo
 	if !out.Trace.Complete || m.harms(out) || m.stay(names, out) || out.Trace.Launches == 0 || !why.Announced().Asked && holdsLaunch(m, out.Plan.Actions) {
 		return false
 	}
-	if saving && (saves < leastOf(m.View, names) || saves < m.state.launchCost(cost, m.View.Policy)) {
+	if saving && (saves < leastOf(m.View, names) || saves < consolidate.LaunchCost(cost, m.state.each(m.View.Policy.MoveTime))) {
 		return false
 	}
 	move := cluster.Move{Reason: string(why), Sources: sources, Deadline: deadline(m.View)}
