@@ -139,7 +139,7 @@ type kinds struct {
 }
 
 func newShadow(q *Question) *shadow {
-	s := &shadow{byOrigin: map[origin]int{}, groups: map[string]*cluster.Group{}, kinds: kinds{known: map[string]int{}}, perMilliCPU: perMilliCPU, perMiB: perMiB, spotToSpot: q.SpotToSpot, alike: q.Alike}
+	s := &shadow{byOrigin: map[origin]int{}, groups: map[string]*cluster.Group{}, kinds: kinds{known: map[string]int{}}, perMilliCPU: bulk * price.BulkMilliCPU, perMiB: bulk * price.BulkMiB, spotToSpot: q.SpotToSpot, alike: q.Alike}
 	for i := range q.Nodes {
 		for g := range q.Nodes[i].State.Groups() {
 			for _, a := range g.Shape.Requests.Extended {
@@ -374,8 +374,5 @@ func Ratio(n *cluster.Node) int {
 	return (bits.Len64(2*perCore*perCore) - 1) / 2
 }
 
-// The relative value of resources where no prices say it; see price.Bulk.
-const (
-	perMilliCPU = 10
-	perMiB      = 1
-)
+// bulk is how many times finer than price.Bulk's the prices of a search are.
+const bulk = 1000

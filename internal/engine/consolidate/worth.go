@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 const (
-	ratios = 64        // of the prices of CPU and memory that are looked at
-	steps  = 32        // scales of each
-	scale  = 1_000_000 // the precision of the prices
+	ratios = 64            // of the prices of CPU and memory that are looked at
+	steps  = 32            // scales of each
+	scale  = 1_000_000_000 // the precision of the prices
 )
 
 // lambda prices CPU and memory so that all pods together are worth as much as possible,
@@ -32,9 +33,9 @@ func (s *Search) lambda() {
 		likes[like{n.size, n.price}]++
 	}
 	most := int64(-1)
-	s.perMilliCPU, s.perMiB = perMilliCPU, perMiB
+	s.perMilliCPU, s.perMiB = bulk*price.BulkMilliCPU, bulk*price.BulkMiB
 	for w := range int64(ratios + 1) {
-		x, y := w*perMilliCPU, (ratios-w)*perMiB
+		x, y := w*price.BulkMilliCPU, (ratios-w)*price.BulkMiB
 		least := int64(math.MaxInt64) // the highest scale at which no new node holds more than it costs
 		for _, r := range s.rows {
 			if v := x*r.Net.MilliCPU + y*(r.Net.MemoryBytes>>20); v > 0 && !r.Reserved() {
@@ -51,7 +52,7 @@ func (s *Search) lambda() {
 				sum -= count * max(0, quantity.MulDiv(x*n.size[0]+y*n.size[1], l, scale)-int64(n.price))
 			}
 			if sum > most {
-				most, s.perMilliCPU, s.perMiB = sum, quantity.MulDiv(x, l, scale/1000), quantity.MulDiv(y, l, scale/1000)
+				most, s.perMilliCPU, s.perMiB = sum, quantity.MulDiv(x, l, scale/bulk), quantity.MulDiv(y, l, scale/bulk)
 			}
 		}
 	}

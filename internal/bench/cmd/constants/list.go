@@ -62,7 +62,7 @@ func constants() []constant {
 	in("price/steer.go", "hardly")
 	in("price/steer.go", "worthy")
 	in("price/steer.go", "more", "1.05", "1.2")
-	in("price/worth.go", "perMilliCPU")
+	in("price/worth.go", "BulkMilliCPU")
 	in("launch/launcher.go", "rounds")
 	in("launch/spare.go", "spareFactor")
 	in("offer/scarce.go", "ample")
