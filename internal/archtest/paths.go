@@ -28,7 +28,7 @@ func unseenCalls() []string {
 // function that the hop uses beside the path.
 var (
 	hopForm   = regexp.MustCompile("^(?:(\\d+)\\.| +-) \\[`([^`]+)`\\]\\(([^)]+)\\) `(?:(\\w+)\\.)?(\\w+)`: (.+)$")
-	hopStart  = regexp.MustCompile(`^\d+\.`)
+	hopStart  = regexp.MustCompile(`^(\d+\.| +- \[)`)
 	backToHop = regexp.MustCompile(`^back to hop (\d+)$`)
 	testToRun = regexp.MustCompile("`go test (?:[^`]* )?\\./(\\S+) -run '?([^'`]+)")
 )
@@ -137,7 +137,7 @@ func (p *codePath) read(at breach, line string) (fault string) {
 	part := hopForm.FindStringSubmatch(line)
 	switch {
 	case part == nil && hopStart.MatchString(line):
-		return "a hop is written as: 1. [`file`](file) `Type.Func`: what it does and hands on"
+		return "a hop is written as: 1. [`file`](file) `Type.Func`: what it does and hands on; a detail has a dash in place of the number"
 	case part == nil:
 		return ""
 	}
