@@ -39,7 +39,7 @@ func TestDependencies_EachHasAReason(t *testing.T) {
 // atRoot returns the text of a file of the checkout.
 func atRoot(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", name))
+	text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
 	if err != nil {
 		t.Fatal(err)
 	}

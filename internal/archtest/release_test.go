@@ -54,12 +54,8 @@ type extraFile struct {
 
 func readRelease(t *testing.T) release {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", ".goreleaser.yml"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var r release
-	if err := yaml.Unmarshal(text, &r); err != nil {
+	if err := yaml.Unmarshal([]byte(atRoot(t, ".goreleaser.yml")), &r); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -133,20 +129,17 @@ func extraFileNames(t *testing.T, r release, files []extraFile) string {
 // The linker ignores a variable that is not there, and GoReleaser fails without the
 // environment's.
 func TestRelease_ProviderAndManifestsPinTheImageOfTheDaemon(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "main.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := atRoot(t, "main.go")
 	for _, b := range readRelease(t).Builds { // the daemon's command line writes manifests
 		if flags := strings.Join(b.Ldflags, " "); !strings.Contains(flags, "-X main.imageDigest={{ .Env.IMAGE_DIGEST }}") {
 			t.Errorf("ldflags of the %s %q lack the digest", b.ID, flags)
 		}
 	}
-	daemon, err := os.ReadFile(filepath.Join("..", "..", "daemon", "cmd", "karpenterd", "main.go"))
-	if err != nil || !regexp.MustCompile(`(?m)^(var |\t)imageDigest\s+string`).Match(daemon) {
-		t.Errorf("the daemon has no variable imageDigest (%v)", err)
+	hasDigest := regexp.MustCompile(`(?m)^(var |\t)imageDigest\s+string`)
+	if !hasDigest.MatchString(atRoot(t, "daemon/cmd/karpenterd/main.go")) {
+		t.Error("the daemon has no variable imageDigest")
 	}
-	if !regexp.MustCompile(`(?m)^(var |\t)imageDigest\s+string`).Match(text) || !strings.Contains(string(text), "provider.New(version, imageDigest)") {
+	if !hasDigest.MatchString(text) || !strings.Contains(text, "provider.New(version, imageDigest)") {
 		t.Error("main.go has no variable imageDigest that the provider gets")
 	}
 }
@@ -171,17 +164,13 @@ func TestRelease_BuildsArePureGoAndSayTheirVersion(t *testing.T) {
 }
 
 func TestRelease_ManifestSaysProtocolSix(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "terraform-registry-manifest.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var manifest struct {
 		Version  int `json:"version"`
 		Metadata struct {
 			ProtocolVersions []string `json:"protocol_versions"`
 		} `json:"metadata"`
 	}
-	if err := json.Unmarshal(text, &manifest); err != nil {
+	if err := json.Unmarshal([]byte(atRoot(t, "terraform-registry-manifest.json")), &manifest); err != nil {
 		t.Fatal(err)
 	}
 	if manifest.Version != 1 || !slices.Equal(manifest.Metadata.ProtocolVersions, []string{"6.0"}) {
