@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -207,15 +208,17 @@ func TestCouldSave_CountsPodsOfNodesThatHaveAPriceAndMayGo(t *testing.T) {
 }
 
 // Where no offer says what CPU and memory cost, pods are worth what they are at EC2's bulk
-// prices, whether the search or a later look has met their class first.
+// prices, whether nothing is offered or nothing that has a price.
 func TestWorth_IsAtBulkPricesWhereNoOfferSaysThem(t *testing.T) {
 	t.Parallel()
 	want := price.Bulk(quantity.Resources{MilliCPU: 1000, MemoryBytes: 1 << 30})
-	s := Begin(Question{Nodes: halfEmpty(t, 16, 32), Trials: 10, MoveTime: time.Hour})
-	if s.classes[0].worth != want || int64(s.Moving) != want {
-		t.Errorf("a pod of a core and a GiB is worth %d, and costs %d to move for an hour; want %d", s.classes[0].worth, s.Moving, want)
-	}
-	if s.priceFrom(0); s.classes[0].worth != want {
-		t.Errorf("as a class of a later look it is worth %d, want %d", s.classes[0].worth, want)
+	for name, fleet := range map[string]*offer.Fleet{"nothing": nil, "nothing with a price": {}} {
+		s := Begin(Question{Nodes: halfEmpty(t, 16, 32), Fleet: fleet, Trials: 10, MoveTime: time.Hour})
+		if s.classes[0].worth != want || int64(s.Moving) != want {
+			t.Errorf("%s: a pod of a core and a GiB is worth %d, and costs %d to move for an hour; want %d", name, s.classes[0].worth, s.Moving, want)
+		}
+		if s.priceFrom(0); s.classes[0].worth != want {
+			t.Errorf("%s: at the prices of the search it is worth %d, want %d", name, s.classes[0].worth, want)
+		}
 	}
 }

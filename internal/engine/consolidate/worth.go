@@ -33,7 +33,6 @@ func (s *Search) lambda() {
 		likes[like{n.size, n.price}]++
 	}
 	most := int64(-1)
-	s.perMilliCPU, s.perMiB = bulk*price.BulkMilliCPU, bulk*price.BulkMiB
 	for w := range int64(ratios + 1) {
 		x, y := w*price.BulkMilliCPU, (ratios-w)*price.BulkMiB
 		least := int64(math.MaxInt64) // the highest scale at which no new node holds more than it costs
