@@ -14,22 +14,22 @@ import (
 // A search takes its time, as it begins with the whole fleet. Where few pods have come or
 // gone since the last one, most of what it finds is known: a node that could not go still
 // cannot, unless one of its pods may run on a node that has changed. So the shadow with
-// which a search begins is kept, brought up to date by what has changed, and asked about
-// those nodes alone.
+// which a search begins is remembered. It is brought up to date by what has changed, and
+// those nodes alone are tried.
 
 // Image is the shadow of a fleet as it is: nothing has been tried yet. An Image is a value
 // that no method changes.
 type Image struct{ search *Search }
 
-// Look is an image that has been brought up to date, to try single nodes. It is for one
+// Revision is an image that has been brought up to date, to try single nodes. It is for one
 // Step.
-type Look struct {
+type Revision struct {
 	search  *Search
 	changes []change
 }
 
 // change is a node before and after; nil where it was not there.
-type change struct{ was, is *node }
+type change struct{ before, after *node }
 
 // ImageOf returns the fleet with which the search begins, which has not gone on yet.
 func ImageOf(begun *Search) *Image { return &Image{search: begun} }
@@ -37,24 +37,23 @@ func ImageOf(begun *Search) *Image { return &Image{search: begun} }
 // Of says whether the image answers this question for the nodes that have not changed.
 // What new nodes cost, and what room capacity reservations have, has to be the same.
 func (im *Image) Of(q Question) bool {
-	is := im.search.Question
-	return is.Fleet == q.Fleet && is.Least == q.Least && is.PerPod == q.PerPod && is.MoveTime == q.MoveTime &&
-		is.LargestMilliCPU == q.LargestMilliCPU && is.SpotToSpot == q.SpotToSpot && maps.Equal(is.Left, q.Left)
+	own := im.search.Question
+	return own.Fleet == q.Fleet && own.MinSaving == q.MinSaving && own.PerPod == q.PerPod && own.MoveTime == q.MoveTime &&
+		own.LargestMilliCPU == q.LargestMilliCPU && own.SpotToSpot == q.SpotToSpot && maps.Equal(own.Left, q.Left)
 }
 
-// With returns a look at the image in which these nodes are as given, and those are not there that
-// are named in gone. It returns nil where it takes a new search to see what has changed.
+// With returns the image with these nodes as given, and without those that are named in removed. It returns nil where it takes a new search to see what has changed.
 // What CPU and memory are worth stays as it was.
-func (im *Image) With(put []Node, gone []string) *Look {
+func (im *Image) With(put []Node, removed []string) *Revision {
 	s := *im.search
 	s.shadow, s.counts, s.best = s.shadow.copy(), nil, nil
 	s.work = 0
-	out := &Look{search: &s}
+	out := &Revision{search: &s}
 	nodes, classes := len(s.nodes), len(s.classes)
-	for _, name := range gone {
+	for _, name := range removed {
 		if at, there := s.find(name); there {
 			was := s.nodes[at]
-			out.changes = append(out.changes, change{was: &was})
+			out.changes = append(out.changes, change{before: &was})
 			s.nodes = slices.Delete(s.nodes, at, at+1)
 		}
 	}
@@ -62,15 +61,15 @@ func (im *Image) With(put []Node, gone []string) *Look {
 		if !im.counts(&put[i]) {
 			return nil
 		}
-		is := node{}
-		s.enter(&is, &put[i])
-		c := change{is: &is}
+		entered := node{}
+		s.enter(&entered, &put[i])
+		c := change{after: &entered}
 		at, there := s.find(put[i].State.Node.Name)
 		if there {
 			was := s.nodes[at]
-			c.was, s.nodes[at] = &was, is
+			c.before, s.nodes[at] = &was, entered
 		} else {
-			s.nodes = slices.Insert(s.nodes, at, is)
+			s.nodes = slices.Insert(s.nodes, at, entered)
 		}
 		s.index.stale = append(s.index.stale, at)
 		out.changes = append(out.changes, c)
@@ -79,7 +78,7 @@ func (im *Image) With(put []Node, gone []string) *Look {
 		s.priceFrom(classes)
 	}
 	s.begin(s.now.ticket + 1)
-	if len(s.nodes) != nodes || len(gone) > 0 {
+	if len(s.nodes) != nodes || len(removed) > 0 {
 		s.reindex()
 	}
 	s.index.see(s.nodes)
@@ -114,14 +113,14 @@ func (s *shadow) copy() *shadow {
 	return &c
 }
 
-// Work is how many units of work the look has taken; see Search.Go.
-func (l *Look) Work() int { return l.search.work }
+// Work is how many units of work the trials have taken; see Search.Advance.
+func (l *Revision) Work() int { return l.search.work }
 
 // Changed names the nodes that have changed and are there.
-func (l *Look) Changed() (names []string) {
+func (l *Revision) Changed() (names []string) {
 	for _, c := range l.changes {
-		if c.is != nil {
-			names = append(names, c.is.State.Node.Name)
+		if c.after != nil {
+			names = append(names, c.after.State.Node.Name)
 		}
 	}
 	return names
@@ -132,7 +131,7 @@ func (l *Look) Changed() (names []string) {
 // nodes, and those with a pod that a changed node takes or took. A look at another node
 // would see what it saw before. Nodes with a pod that no other node has room for are left
 // out, as they cannot go.
-func (l *Look) Concerned() (names []string) {
+func (l *Revision) Concerned() (names []string) {
 	s := l.search
 	taken, hosts := make([]int8, len(s.classes)), make([]*pair, len(s.classes))
 	var concerned []int
@@ -141,7 +140,7 @@ func (l *Look) Concerned() (names []string) {
 		if !s.sellable(n) {
 			continue
 		}
-		yes := slices.ContainsFunc(l.changes, func(c change) bool { return c.is != nil && c.is.State == n.State })
+		yes := slices.ContainsFunc(l.changes, func(c change) bool { return c.after != nil && c.after.State == n.State })
 		if !yes {
 			yes = slices.ContainsFunc(n.own, func(p part) bool { return l.takes(taken, p.class) })
 		}
@@ -158,10 +157,10 @@ func (l *Look) Concerned() (names []string) {
 
 // takes says whether a changed node takes, or took, a pod of the class. It notes the answer
 // in known: 1 for no, 2 for yes.
-func (l *Look) takes(known []int8, class int) bool {
+func (l *Revision) takes(known []int8, class int) bool {
 	if known[class] == 0 {
 		known[class] = 1
-		if slices.ContainsFunc(l.changes, func(c change) bool { return l.hasRoom(class, c.was) || l.hasRoom(class, c.is) }) {
+		if slices.ContainsFunc(l.changes, func(c change) bool { return l.hasRoom(class, c.before) || l.hasRoom(class, c.after) }) {
 			known[class] = 2
 		}
 	}
@@ -169,7 +168,7 @@ func (l *Look) takes(known []int8, class int) bool {
 }
 
 // hasRoom says whether the node takes a pod of the class. The node may be nil.
-func (l *Look) hasRoom(class int, n *node) bool {
+func (l *Revision) hasRoom(class int, n *node) bool {
 	s := l.search
 	return n != nil && s.classes[class].need.fits(&n.free) && s.accepts(class, n)
 }
@@ -179,7 +178,7 @@ type pair [2]int
 
 // hostsBeside says whether another node takes a pod of the class. It notes in known where
 // there is room.
-func (l *Look) hostsBeside(known []*pair, class, i int) bool {
+func (l *Revision) hostsBeside(known []*pair, class, i int) bool {
 	s := l.search
 	if known[class] == nil {
 		found, count := &pair{-1, -1}, 0
@@ -204,14 +203,14 @@ type Move struct {
 // Try returns what comes of taking the node away, of which a move must save at least so
 // much: without new nodes or, if fresh is set and that is not possible, with some. The
 // trial begins its search for places at the same node each time, and leaves nothing behind.
-func (l *Look) Try(name string, least quantity.Money, fresh bool) Move {
+func (l *Revision) Try(name string, minSaving quantity.Money, fresh bool) Move {
 	s := l.search
 	at, there := s.find(name)
 	if !there || !s.sellable(&s.nodes[at]) {
 		return Move{}
 	}
 	of := *s.nodes[at].Node
-	of.Least = least
+	of.MinSaving = minSaving
 	s.nodes[at].Node = &of
 	for _, opens := range []bool{false, true} {
 		if opens && !fresh {
@@ -233,7 +232,7 @@ func (l *Look) Try(name string, least quantity.Money, fresh bool) Move {
 
 // sellable says whether taking the node away would save money, and all its pods may move.
 func (s *shadow) sellable(n *node) bool {
-	return n.price > 0 && !n.gone && !slices.ContainsFunc(n.own, func(p part) bool { return s.classes[p.class].fixed })
+	return n.price > 0 && !n.removed && !slices.ContainsFunc(n.own, func(p part) bool { return s.classes[p.class].fixed })
 }
 
 // sortByWaste sorts the nodes: first come those that waste the most for what moving their

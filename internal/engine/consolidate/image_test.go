@@ -107,7 +107,7 @@ func (f *livingFleet) node(name string) (Node, bool) {
 	if !there || state.Node.Cordoned {
 		return Node{}, false
 	}
-	return Node{State: state, Claim: name, Free: state.Free, Price: quantity.Money(state.Node.Allocatable.MilliCPU), May: true}, true
+	return Node{State: state, Claim: name, Free: state.Free, Price: quantity.Money(state.Node.Allocatable.MilliCPU), Deletable: true}, true
 }
 
 func (f *livingFleet) nodes() (out []Node) {
@@ -120,7 +120,7 @@ func (f *livingFleet) nodes() (out []Node) {
 }
 
 // since returns the look at the image that was made of the snapshot.
-func (f *livingFleet) since(im *Image, of cluster.Snapshot) *Look {
+func (f *livingFleet) since(im *Image, of cluster.Snapshot) *Revision {
 	var put []Node
 	var gone []string
 	for _, name := range f.s.NodesChanged(of) {
@@ -135,7 +135,7 @@ func (f *livingFleet) since(im *Image, of cluster.Snapshot) *Look {
 
 // drawnLife returns a fleet before and after some changes: an image of it, a look at the
 // image, and an image that is made anew.
-func drawnLife(t *rapid.T) (before *Image, kept, anew *Look) {
+func drawnLife(t *rapid.T) (before *Image, kept, anew *Revision) {
 	f := &livingFleet{t: t}
 	for range rapid.IntRange(0, 8).Draw(t, "nodes") {
 		f.addNode()
@@ -143,7 +143,7 @@ func drawnLife(t *rapid.T) (before *Image, kept, anew *Look) {
 	for range rapid.IntRange(0, 20).Draw(t, "pods") {
 		f.addPod()
 	}
-	q := Question{Least: 1, PerPod: 1, Alike: rapid.Bool().Draw(t, "alike"), Trials: 10}
+	q := Question{MinSaving: 1, PerPod: 1, Alike: rapid.Bool().Draw(t, "alike"), Trials: 10}
 	q.Nodes = f.nodes()
 	search, of := Begin(q), f.s
 	before = ImageOf(search)
@@ -151,7 +151,7 @@ func drawnLife(t *rapid.T) (before *Image, kept, anew *Look) {
 		f.change()
 	}
 	if rapid.Bool().Draw(t, "searched") {
-		search.Go(500) // whatever the search does, the image stays
+		search.Advance(500) // whatever the search does, the image stays
 	}
 	q.Nodes = f.nodes()
 	return before, f.since(before, of), ImageOf(Begin(q)).With(nil, nil)
@@ -174,11 +174,11 @@ type seenNode struct {
 	Takes      []string
 }
 
-func seenBy(l *Look) (out []seenNode) {
+func seenBy(l *Revision) (out []seenNode) {
 	s := l.search
 	for i := range s.nodes {
 		n := &s.nodes[i]
-		x := seenNode{n.State.Node.Name, n.price, n.free, map[string]int64{}, len(n.guests), n.pods, n.dear, n.zone, n.ratio, n.gone, n.size, s.index.at[i], nil}
+		x := seenNode{n.State.Node.Name, n.price, n.free, map[string]int64{}, len(n.guests), n.pods, n.dear, n.zone, n.ratio, n.removed, n.size, s.index.at[i], nil}
 		for _, p := range n.own {
 			c := &s.classes[p.class]
 			x.Own[fmt.Sprint(c.group.Key, c.zone, c.ratio, c.need, c.worth, c.most, c.fixed)] += p.n
@@ -272,7 +272,7 @@ func TestLook_AsksForASearchWhereItCannotCountAResource(t *testing.T) {
 		o.Nodes = append(o.Nodes, cluster.Node{Name: name, UID: name, Ready: true, Allocatable: quantity.Resources{MilliCPU: 4000, MemoryBytes: 1 << 34, PodSlots: 100}})
 	}
 	nodes := nodesOf(t, o)
-	im := ImageOf(Begin(Question{Nodes: nodes, Least: 1, Trials: 10}))
+	im := ImageOf(Begin(Question{Nodes: nodes, MinSaving: 1, Trials: 10}))
 	o.Pods = []cluster.Pod{{
 		Namespace: "default", Name: "p", UID: "p", Node: "a", Owner: cluster.Owner{Kind: "ReplicaSet", Name: "web"},
 		Shape: cluster.Shape{Requests: quantity.Resources{PodSlots: 1, Extended: []quantity.Amount{{Name: "example.com/gpu", Count: 1}}}},

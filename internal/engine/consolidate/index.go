@@ -34,7 +34,7 @@ func levelsOf(v *vector) [2]int { return [2]int{levelOf(v[0]), levelOf(v[1] >> 2
 // see brings the index up to date for the nodes that may have changed.
 func (x *index) see(nodes []node) {
 	for _, i := range x.stale {
-		if i >= len(nodes) || nodes[i].gone {
+		if i >= len(nodes) || nodes[i].removed {
 			x.set(i, [2]int{})
 		} else {
 			x.set(i, levelsOf(&nodes[i].free))

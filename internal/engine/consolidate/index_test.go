@@ -28,7 +28,7 @@ func TestIndex_NamesEveryNodeWithRoom(t *testing.T) {
 					nodes = append(nodes, node{free: draw(t)})
 				}
 			case rapid.Bool().Draw(t, "goes"):
-				nodes[i].gone = !nodes[i].gone
+				nodes[i].removed = !nodes[i].removed
 			case rapid.IntRange(0, 5).Draw(t, "shrinks") == 0:
 				for k := i; k < len(nodes); k++ {
 					x.stale = append(x.stale, k)
@@ -47,10 +47,10 @@ func TestIndex_NamesEveryNodeWithRoom(t *testing.T) {
 				t.Fatalf("named twice: %v", named)
 			}
 			for i := range nodes {
-				if !nodes[i].gone && need.fits(&nodes[i].free) && !slices.Contains(named, i) {
+				if !nodes[i].removed && need.fits(&nodes[i].free) && !slices.Contains(named, i) {
 					t.Fatalf("node %d with %v free is not named for %v", i, nodes[i].free, need)
 				}
-				if nodes[i].gone && slices.Contains(named, i) {
+				if nodes[i].removed && slices.Contains(named, i) {
 					t.Fatalf("node %d has gone and is named", i)
 				}
 			}

@@ -136,7 +136,7 @@ func (s *Search) fill(ri int, r *offer.Row, parts []part) (worth int64, where ui
 func isFull(s *Search, reservation string) bool {
 	left := s.Left[reservation]
 	for i := len(s.Nodes); i < len(s.nodes) && left > 0; i++ {
-		if n := &s.nodes[i]; !n.gone && n.in == reservation {
+		if n := &s.nodes[i]; !n.removed && n.in == reservation {
 			left--
 		}
 	}

@@ -17,11 +17,11 @@ type Node struct {
 	Price quantity.Money // of the whole node, an hour; 0 where it is not ours or has no price
 	// StandIn says that the price of the instance stands in for one that nobody knows. To take
 	// the node away saves money for sure, and to replace it may not.
-	StandIn bool
-	May     bool           // it may go
-	Least   quantity.Money // what a move must save for each node that it takes away, an hour; beside Question.Least
-	Pool    string
-	Most    int64 // how many nodes of its pool budgets let go at once; 0 for any number, or none now
+	StandIn   bool
+	Deletable bool           // it may go
+	MinSaving quantity.Money // what a move must save for each node that it takes away, an hour; beside Question.MinSaving
+	Pool      string
+	Most      int64 // how many nodes of its pool budgets let go at once; 0 for any number, or none now
 }
 
 // Question is a fleet to search.
@@ -30,11 +30,11 @@ type Question struct {
 	Fleet  *offer.Fleet
 	Seed   uint64
 	Trials int // at most
-	// Least is what each node that goes must save, an hour. Moving a pod costs each hour as
+	// MinSaving is what each node that goes must save, an hour. Moving a pod costs each hour as
 	// much as the average pod is worth in MoveTime of it, and PerPod at least; a new node costs
 	// its price in MoveTime beside its price.
-	Least, PerPod quantity.Money
-	MoveTime      time.Duration
+	MinSaving, PerPod quantity.Money
+	MoveTime          time.Duration
 	// LargestMilliCPU is the size beyond which no new node is looked at; 0 is no limit.
 	LargestMilliCPU int64
 	// SpotToSpot allows to replace spot nodes by spot nodes.
@@ -92,17 +92,17 @@ func PricesOf(q Question) Prices {
 // of charge: what the fleet costs above its lower bound, at what a pod costs on average. The
 // bound knows CPU and memory only; nodes that must stay cannot be saved.
 func (p Prices) CouldSave() (pods int64) {
-	var cost, may quantity.Money
+	var cost, deletable quantity.Money
 	for i := range p.s.nodes {
 		n := &p.s.nodes[i]
 		if n.price > 0 {
 			cost, pods = cost+n.price, pods+n.pods
 		}
-		if n.May {
-			may += n.price
+		if n.Deletable {
+			deletable += n.price
 		}
 	}
-	saving := max(0, min(may, cost-p.s.bound))
+	saving := max(0, min(deletable, cost-p.s.bound))
 	return quantity.MulDiv(pods, int64(saving), int64(max(1, cost)))
 }
 
@@ -125,8 +125,8 @@ const (
 	// trial takes less; the more may go, the fewer times, down to once.
 	smallFleet  = 200
 	smallFactor = 4
-	// patience is how many trials in a row may be in vain before the search ends.
-	patience = 2_000
+	// mostFailed is how many trials in a row may be without success before the search ends.
+	mostFailed = 2_000
 )
 
 // A search that has found something keeps trials that cost more, at first up to this much of
@@ -159,11 +159,11 @@ func (s *Search) most() int {
 // nodesPerUnit is how many nodes a unit of work looks at where it looks at all of them.
 const nodesPerUnit = 16
 
-// Go returns the search after about so many units of work more, and whether it is
+// Advance returns the search after about so many units of work more, and whether it is
 // finished. A unit is a look at one node, or at one kind of new nodes, for pods of one
 // class. First each node is tried alone, without new nodes, in an order that keeps what
 // is scarce. Then follow the trials.
-func (s *Search) Go(work int) (next *Search, finished bool) {
+func (s *Search) Advance(work int) (next *Search, finished bool) {
 	if len(s.order) == 0 {
 		return s, true
 	}
@@ -172,13 +172,13 @@ func (s *Search) Go(work int) (next *Search, finished bool) {
 	for end := n.work + work; n.work < end; n.done++ {
 		drawn := n.done - len(n.order)
 		switch {
-		case drawn >= n.most() || n.failed >= patience && n.loss == 0:
+		case drawn >= n.most() || n.failed >= mostFailed && n.loss == 0:
 			return &n, true
 		case drawn < 0:
 			if i := n.next(); i >= 0 {
 				n.nodes[i].tried = true
 				n.takeAway(i)
-				n.queue.kept = n.judge(n.placeAll(false))
+				n.queue.taken = n.judge(n.placeAll(false))
 				n.highest = n.total
 			}
 		default:
@@ -201,7 +201,7 @@ func (s *Search) Result() (out []string) {
 		return nil // a detour ended where nothing is saved
 	}
 	for _, i := range s.order {
-		if s.nodes[i].gone {
+		if s.nodes[i].removed {
 			out = append(out, s.nodes[i].Claim)
 		}
 	}
@@ -214,7 +214,7 @@ func (s *Search) Places() map[string][]view.Place {
 	out := map[string][]view.Place{}
 	for i := range s.nodes {
 		n := &s.nodes[i]
-		if n.gone || n.Node == nil || len(n.guests) == 0 {
+		if n.removed || n.Node == nil || len(n.guests) == 0 {
 			continue
 		}
 		most := map[string]int64{}
@@ -233,7 +233,7 @@ func (s *Search) Places() map[string][]view.Place {
 func (s *Search) candidates() []int {
 	var order []int
 	for i := range s.nodes {
-		if n := &s.nodes[i]; n.May && s.sellable(n) {
+		if n := &s.nodes[i]; n.Deletable && s.sellable(n) {
 			order = append(order, i)
 		}
 	}

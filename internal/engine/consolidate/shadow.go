@@ -72,24 +72,24 @@ type origin struct {
 
 // node is a node of the fleet in the shadow, or a new one.
 type node struct {
-	*Node  // nil for a new one
-	price  quantity.Money
-	labels label.Lookup
-	taints []cluster.Taint
-	free   vector
-	own    []part // the pods that run there and move if the node goes, by class
-	guests []part // pods of other nodes that the search has put there, by class
-	pods   int64  // of its own
-	dear   int64  // what evicting its own pods costs more than as many ordinary ones; see cluster.OrdinaryPod
-	kind   int
-	zone   string
-	spot   bool
-	ratio  int // of a node that runs
-	gone   bool
-	in     string // the capacity reservation of a new node; "" for none
-	size   size
-	tried  bool // in the first round
-	ticket int  // number of the trial that has changed the node last
+	*Node   // nil for a new one
+	price   quantity.Money
+	labels  label.Lookup
+	taints  []cluster.Taint
+	free    vector
+	own     []part // the pods that run there and move if the node goes, by class
+	guests  []part // pods of other nodes that the search has put there, by class
+	pods    int64  // of its own
+	dear    int64  // what evicting its own pods costs more than as many ordinary ones; see cluster.OrdinaryPod
+	kind    int
+	zone    string
+	spot    bool
+	ratio   int // of a node that runs
+	removed bool
+	in      string // the capacity reservation of a new node; "" for none
+	size    size
+	tried   bool // in the first round
+	ticket  int  // number of the trial that has changed the node last
 }
 
 // part is a number of pods of one class.
@@ -171,7 +171,7 @@ func (s *shadow) reindex() {
 // changes is shared.
 func (s *shadow) clone() *shadow {
 	c := *s
-	c.nodes = slices.DeleteFunc(slices.Clone(s.nodes), func(n node) bool { return n.Node == nil && n.gone })
+	c.nodes = slices.DeleteFunc(slices.Clone(s.nodes), func(n node) bool { return n.Node == nil && n.removed })
 	for i := range c.nodes {
 		c.nodes[i].guests = slices.Clone(c.nodes[i].guests)
 	}
@@ -232,7 +232,7 @@ func (s *shadow) classOf(n *node, g *cluster.Group) int {
 	if s.alike {
 		o.ratio = n.ratio
 	}
-	if looksAtZones(&o.group.Shape) {
+	if dependsOnZones(&o.group.Shape) {
 		o.zone = n.zone
 	}
 	i, known := s.byOrigin[o]
@@ -244,8 +244,8 @@ func (s *shadow) classOf(n *node, g *cluster.Group) int {
 	return i
 }
 
-// looksAtZones says whether rules between pods look at zones.
-func looksAtZones(x *cluster.Shape) bool {
+// dependsOnZones says whether rules between pods look at zones.
+func dependsOnZones(x *cluster.Shape) bool {
 	return slices.ContainsFunc(x.Spread, func(t cluster.Spread) bool { return !t.Soft && t.Key != label.Hostname }) ||
 		slices.ContainsFunc(x.PodAffinity, func(t cluster.PodTerm) bool { return t.Weight == 0 }) ||
 		slices.ContainsFunc(x.PodAntiAffinity, func(t cluster.PodTerm) bool { return t.Weight == 0 && t.Key != label.Hostname })
@@ -274,7 +274,7 @@ func (s *shadow) newClass(o origin) class {
 // count: those that look at zones, affinity, and keeping apart from pods of another kind.
 func countedInPart(g *cluster.Group) bool {
 	x := &g.Shape
-	return looksAtZones(x) || slices.ContainsFunc(x.PodAntiAffinity, func(t cluster.PodTerm) bool { return t.Weight == 0 && !t.Selector.Selects(g.Labels) })
+	return dependsOnZones(x) || slices.ContainsFunc(x.PodAntiAffinity, func(t cluster.PodTerm) bool { return t.Weight == 0 && !t.Selector.Selects(g.Labels) })
 }
 
 // mostOnNode returns how many pods of one group a node runs at most by their rules: as many

@@ -31,7 +31,7 @@ func (s *shadow) sizeOf(n *node) size {
 type queue struct {
 	nodes []int // those to be tried yet, the next one last
 	free  size  // what was free when the order was made
-	kept  bool  // a node has gone since the room that is free was added up
+	taken bool  // a node has gone since the room that is free was added up
 	begun bool
 }
 
@@ -41,12 +41,12 @@ type queue struct {
 // of the room has gone.
 func (s *Search) next() int {
 	q := &s.queue
-	if !q.begun || q.kept {
+	if !q.begun || q.taken {
 		all, free := s.sums()
 		if changed := func(r int) bool { return max(free[r], q.free[r])-min(free[r], q.free[r]) > q.free[r]/orderAnew }; !q.begun || changed(0) || changed(1) {
 			q.nodes, q.free = s.steered(all, free), free
 		}
-		q.begun, q.kept = true, false
+		q.begun, q.taken = true, false
 	}
 	if len(q.nodes) == 0 {
 		return -1
@@ -64,7 +64,7 @@ func (s *Search) sums() (all, free size) {
 	s.work += len(s.nodes) / nodesPerUnit
 	for i := range s.nodes {
 		n := &s.nodes[i]
-		if n.gone {
+		if n.removed {
 			continue
 		}
 		all[0], all[1] = all[0]+n.size[0], all[1]+n.size[1]
@@ -80,7 +80,7 @@ func (s *Search) steered(all, free size) []int {
 	var left []int
 	for _, i := range s.order {
 		n := &s.nodes[i]
-		if n.gone || n.tried {
+		if n.removed || n.tried {
 			continue
 		}
 		var takes int64

@@ -27,7 +27,7 @@ func TestSearch_NodesThatHaveWhatIsScarceStay(t *testing.T) {
 			Shape: cluster.Shape{Requests: quantity.Resources{MilliCPU: 1000, MemoryBytes: 14 << 30, PodSlots: 1}},
 		})
 	}
-	gone := result(Begin(Question{Nodes: nodesOf(t, o), Least: 1}))
+	gone := result(Begin(Question{Nodes: nodesOf(t, o), MinSaving: 1}))
 	if len(gone) != 6 || strings.Count(fmt.Sprint(gone), "b-small") != 4 {
 		t.Errorf("%v go, want six nodes, and all of those with little memory", gone)
 	}

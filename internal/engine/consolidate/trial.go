@@ -78,18 +78,18 @@ func (s *Search) trial(number uint64) bool {
 	}
 	back := draw(mostBack + 1)
 	for tries := 0; tries < 4*away && away > 0; tries++ {
-		if i := s.drawn(draw(len(s.order) + s.fresh())); !s.nodes[i].gone {
+		if i := s.drawn(draw(len(s.order) + s.fresh())); !s.nodes[i].removed {
 			s.takeAway(i)
 			away--
 		}
 	}
 	for k := draw(mostEmptied + 1); k > 0; k-- {
-		if i := draw(len(s.nodes)); !s.nodes[i].gone {
+		if i := draw(len(s.nodes)); !s.nodes[i].removed {
 			s.empty(i)
 		}
 	}
 	for tries := 0; tries < 4*back && back > 0; tries++ {
-		if i := s.order[draw(len(s.order))]; s.nodes[i].gone && s.nodes[i].ticket != s.now.ticket {
+		if i := s.order[draw(len(s.order))]; s.nodes[i].removed && s.nodes[i].ticket != s.now.ticket {
 			s.takeBack(i)
 			back--
 		}
@@ -123,7 +123,7 @@ func (s *Search) takeAway(i int) {
 	for _, p := range n.own {
 		s.leave(p)
 	}
-	n.gone = true
+	n.removed = true
 	s.now.standIn = s.now.standIn || n.Node != nil && n.StandIn
 	s.now.saves += s.gain(n)
 }
@@ -133,7 +133,7 @@ func (s *Search) gain(n *node) int64 {
 	if n.Node == nil {
 		return s.dearer(n.price)
 	}
-	return int64(n.price) - int64(max(s.Least, n.Least)) - s.moving(n.pods, n.dear)
+	return int64(n.price) - int64(max(s.MinSaving, n.MinSaving)) - s.moving(n.pods, n.dear)
 }
 
 // dearer is the price of a new node, and what it costs to launch it.
@@ -157,7 +157,7 @@ func (s *shadow) empty(i int) {
 // takeBack lets a node stay that went. Its own pods return, from wherever they are.
 func (s *Search) takeBack(i int) {
 	n := s.touch(i)
-	n.gone = false
+	n.removed = false
 	s.now.saves -= s.gain(n)
 	for _, p := range n.own {
 		k := min(p.n, s.now.homeless[p.class])
@@ -260,8 +260,8 @@ func (s *shadow) place(class int, pods int64) int64 {
 func (s *shadow) rank(n *node, c *class) int64 {
 	before := [2]int64{value(n.free[0], s.perMilliCPU), value(n.free[1]>>20, s.perMiB)}
 	after := [2]int64{value(n.free[0]-c.need[0], s.perMilliCPU), value((n.free[1]-c.need[1])>>20, s.perMiB)}
-	was, is := before[0]-before[1], after[0]-after[1]
-	return is*is - was*was + (after[0]*after[0]+after[1]*after[1])/10
+	skewBefore, skew := before[0]-before[1], after[0]-after[1]
+	return skew*skew - skewBefore*skewBefore + (after[0]*after[0]+after[1]*after[1])/10
 }
 
 // value is what an amount is worth at a price of the search, on a scale whose squares can
@@ -271,11 +271,11 @@ func value(amount, price int64) int64 { return amount * price >> 14 }
 // judge ends the trial, keeps it if all pods have places and the shadow costs less, and
 // says whether it did.
 func (s *Search) judge(placed bool) bool {
-	kept := placed && s.now.saves > -s.loss && withinBudgets(s.shadow)
-	if kept {
+	accepted := placed && s.now.saves > -s.loss && withinBudgets(s.shadow)
+	if accepted {
 		s.total += s.now.saves
 	}
-	if !kept {
+	if !accepted {
 		for _, x := range s.now.touched {
 			s.nodes[x.at] = x.node
 			s.index.stale = append(s.index.stale, x.at)
@@ -289,7 +289,7 @@ func (s *Search) judge(placed bool) bool {
 		s.now.homeless[c] = 0
 	}
 	s.begin(s.now.ticket + 1)
-	return kept
+	return accepted
 }
 
 // withinBudgets says whether the nodes that the trial takes away may go at once. If all pods
@@ -302,7 +302,7 @@ func withinBudgets(s *shadow) bool {
 	away := map[string]int64{}
 	for _, x := range s.now.touched {
 		n := &s.nodes[x.at]
-		if n.Node == nil || !n.gone || x.node.gone || n.Most == 0 {
+		if n.Node == nil || !n.removed || x.node.removed || n.Most == 0 {
 			continue
 		}
 		if away[n.Pool]++; away[n.Pool] > n.Most {

@@ -18,7 +18,7 @@ import (
 // drawnFleet is a question about nodes of two sizes and two ratios, each with some pods.
 func drawnFleet(t *rapid.T) Question {
 	var o cluster.Objects
-	q := Question{Least: 1, PerPod: 1, Seed: rapid.Uint64().Draw(t, "seed"), Trials: 40, Alike: rapid.Bool().Draw(t, "alike")}
+	q := Question{MinSaving: 1, PerPod: 1, Seed: rapid.Uint64().Draw(t, "seed"), Trials: 40, Alike: rapid.Bool().Draw(t, "alike")}
 	var may []bool
 	for i := range rapid.IntRange(2, 10).Draw(t, "nodes") {
 		cpu := int64(rapid.SampledFrom([]int{4000, 8000}).Draw(t, "cpu"))
@@ -38,7 +38,7 @@ func drawnFleet(t *rapid.T) Question {
 	}
 	q.Nodes = nodesOf(t, o)
 	for i := range q.Nodes {
-		q.Nodes[i].Price, q.Nodes[i].May = quantity.Money(q.Nodes[i].State.Node.Allocatable.MilliCPU), may[i]
+		q.Nodes[i].Price, q.Nodes[i].Deletable = quantity.Money(q.Nodes[i].State.Node.Allocatable.MilliCPU), may[i]
 	}
 	return q
 }
@@ -51,7 +51,7 @@ func nodesOf(t interface{ Fatal(args ...any) }, o cluster.Objects) (out []Node) 
 	}
 	for state := range s.States() {
 		out = append(out, Node{
-			State: state, Claim: state.Node.Name, Free: state.Free, Price: quantity.NanoDollars, May: true,
+			State: state, Claim: state.Node.Name, Free: state.Free, Price: quantity.NanoDollars, Deletable: true,
 		})
 	}
 	return out
@@ -60,7 +60,7 @@ func nodesOf(t interface{ Fatal(args ...any) }, o cluster.Objects) (out []Node) 
 // result returns what the search has found at its end.
 func result(s *Search) []string {
 	for finished := false; !finished; {
-		s, finished = s.Go(1000)
+		s, finished = s.Advance(1000)
 	}
 	return s.Result()
 }
@@ -73,11 +73,11 @@ func TestSearch_EveryPodOfANodeThatWentHasAPlace(t *testing.T) {
 		q := drawnFleet(t)
 		s, finished := Begin(q), false
 		for !finished {
-			s, finished = s.Go(rapid.IntRange(1, 500).Draw(t, "work"))
+			s, finished = s.Advance(rapid.IntRange(1, 500).Draw(t, "work"))
 			guests, gone := map[int]int64{}, map[int]int64{}
 			for i := range s.nodes {
 				n := &s.nodes[i]
-				if n.gone && (!q.Nodes[i].May || len(n.guests) > 0) {
+				if n.removed && (!q.Nodes[i].Deletable || len(n.guests) > 0) {
 					t.Fatalf("node %d went, with %v", i, n.guests)
 				}
 				free := s.vector(n.Free)
@@ -92,7 +92,7 @@ func TestSearch_EveryPodOfANodeThatWentHasAPlace(t *testing.T) {
 					t.Fatalf("node %d has %v free, want %v", i, n.free, free)
 				}
 				for _, p := range n.own {
-					if n.gone {
+					if n.removed {
 						gone[p.class] += p.n
 					}
 				}
@@ -115,7 +115,7 @@ func TestSearch_ATrialThatDoesNotPayLeavesNothingBehind(t *testing.T) {
 		}
 		before := s.clone()
 		for k := range uint64(20) {
-			if s.trial(k) && slices.ContainsFunc(s.nodes, func(n node) bool { return n.gone && n.pods > 0 }) {
+			if s.trial(k) && slices.ContainsFunc(s.nodes, func(n node) bool { return n.removed && n.pods > 0 }) {
 				t.Fatal("a pod moves that is not worth it")
 			}
 		}
@@ -124,7 +124,7 @@ func TestSearch_ATrialThatDoesNotPayLeavesNothingBehind(t *testing.T) {
 			if n.pods == 0 {
 				continue // an empty node costs nothing to move
 			}
-			if n.gone != was.gone || n.free != was.free || len(n.guests) != len(was.guests) {
+			if n.removed != was.removed || n.free != was.free || len(n.guests) != len(was.guests) {
 				t.Fatalf("node %d is %+v, was %+v", i, n, was)
 			}
 		}
@@ -135,7 +135,7 @@ func TestSearch_ATrialThatDoesNotPayLeavesNothingBehind(t *testing.T) {
 // for the rule that they do not mix.
 func TestSearch_MixesRatiosOnlyWhereItIsAskedTo(t *testing.T) {
 	t.Parallel()
-	q := Question{Nodes: halfEmpty(t, 16, 32), Least: 1, Alike: true, Trials: 10}
+	q := Question{Nodes: halfEmpty(t, 16, 32), MinSaving: 1, Alike: true, Trials: 10}
 	if gone := result(Begin(q)); len(gone) != 0 {
 		t.Errorf("alike: %v go", gone)
 	}
@@ -176,18 +176,18 @@ func TestRatio_IsTheRoundedLogarithmOfTheMemoryOfACore(t *testing.T) {
 // price, and none where every node must stay.
 func TestCouldSave_CountsPodsOfNodesThatHaveAPriceAndMayGo(t *testing.T) {
 	t.Parallel()
-	q := Question{Nodes: halfEmpty(t, 16, 32), Least: 1, Trials: 10}
+	q := Question{Nodes: halfEmpty(t, 16, 32), MinSaving: 1, Trials: 10}
 	if got := PricesOf(q).CouldSave(); got != 2 {
 		t.Errorf("without a bound: %d pods, want both", got)
 	}
 	for i := range q.Nodes {
-		q.Nodes[i].May = i == 0
+		q.Nodes[i].Deletable = i == 0
 	}
 	if got := PricesOf(q).CouldSave(); got != 1 {
 		t.Errorf("where one node must stay: %d pods, want one", got)
 	}
 	for i := range q.Nodes {
-		q.Nodes[i].May = false
+		q.Nodes[i].Deletable = false
 	}
 	if got := PricesOf(q).CouldSave(); got != 0 {
 		t.Errorf("where all nodes must stay: %d pods", got)

@@ -42,7 +42,7 @@ func Uncounted(q Question) (claims []string) {
 	var list []int
 	for i := range s.nodes {
 		n := &s.nodes[i]
-		if !n.May || n.price == 0 || !slices.ContainsFunc(n.own, ruled) {
+		if !n.Deletable || n.price == 0 || !slices.ContainsFunc(n.own, ruled) {
 			continue
 		}
 		if !slices.ContainsFunc(n.own, func(p part) bool { return !roomBeside(p, i) }) {

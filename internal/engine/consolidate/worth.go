@@ -35,17 +35,17 @@ func (s *Search) lambda() {
 	most := int64(-1)
 	for w := range int64(ratios + 1) {
 		x, y := w*price.BulkMilliCPU, (ratios-w)*price.BulkMiB
-		least := int64(math.MaxInt64) // the highest scale at which no new node holds more than it costs
+		lowest := int64(math.MaxInt64) // the highest scale at which no new node holds more than it costs
 		for _, r := range s.rows {
 			if v := x*r.Net.MilliCPU + y*(r.Net.MemoryBytes>>20); v > 0 && !r.Reserved() {
-				least = min(least, quantity.MulDiv(int64(r.Price), scale, v))
+				lowest = min(lowest, quantity.MulDiv(int64(r.Price), scale, v))
 			}
 		}
-		if least == math.MaxInt64 {
+		if lowest == math.MaxInt64 {
 			continue
 		}
 		for k := range int64(steps) {
-			l := least / steps * (k + 1)
+			l := lowest / steps * (k + 1)
 			sum := quantity.MulDiv(x*cpu+y*mib, l, scale)
 			for n, count := range likes {
 				sum -= count * max(0, quantity.MulDiv(x*n.size[0]+y*n.size[1], l, scale)-int64(n.price))

@@ -134,7 +134,7 @@ func lookAt(m *mover, image *consolidate.Image, names []string) (claim string, p
 func terms(m *mover) consolidate.Question {
 	p := m.View.Policy
 	q := consolidate.Question{
-		Fleet: movesFleet(m), Seed: m.Seed, Trials: p.SweepTrials, Least: p.LeastSaving, PerPod: p.PodMove,
+		Fleet: movesFleet(m), Seed: m.Seed, Trials: p.SweepTrials, MinSaving: p.LeastSaving, PerPod: p.PodMove,
 		MoveTime: m.state.each(p.MoveTime), LargestMilliCPU: p.SoftMaxMilliCPU,
 	}
 	q.Left = q.Fleet.LeftIn(m.View.Snapshot)
@@ -175,7 +175,7 @@ func nodeOf(m *mover, of *candidate, state *cluster.NodeState) (x consolidate.No
 		return x, true
 	}
 	if cost, known := of.costs(); known {
-		x.Price, x.May, x.StandIn = cost, true, m.View.StandsIn(*c)
+		x.Price, x.Deletable, x.StandIn = cost, true, m.View.StandsIn(*c)
 	}
 	return x, true
 }

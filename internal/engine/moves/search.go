@@ -40,7 +40,7 @@ func (m *mover) search() bool {
 		s.seen.keep(s.search)
 		tell(m, "search of %d nodes begins, %d pods run", len(s.search.Nodes), podsOn(m.View.Snapshot))
 	}
-	next, finished := s.search.Go(sliceOfWork)
+	next, finished := s.search.Advance(sliceOfWork)
 	s.rests = min(s.rests+restsFor, mostRest)
 	if finished && s.outdated < mostOutdated && s.changed(m.View.Snapshot) {
 		s.outdated++
@@ -118,7 +118,7 @@ func (m *mover) nodes() (out []consolidate.Node) {
 		c := m.View.ClaimOf(state)
 		node := m.gates.saving(&c)
 		if x, is := nodeOf(m, node, state); is {
-			x.Least, x.May, x.Most = m.gates.balance(&c).least(state), x.May && m.may(node), most[c.Pool]
+			x.MinSaving, x.Deletable, x.Most = m.gates.balance(&c).least(state), x.Deletable && m.may(node), most[c.Pool]
 			out = append(out, x)
 		}
 	}

@@ -99,7 +99,7 @@ func moveConstants() []constant {
 		{"landing/landing.go", []string{"settles"}},
 		{"landing/bind.go", []string{"bindingTakes"}},
 		{"disrupt/going.go", []string{"lastLook", "declinedFor"}},
-		{"consolidate/search.go", []string{"trialsPerNode", "moreTrials", "smallFleet", "smallFactor", "patience"}},
+		{"consolidate/search.go", []string{"trialsPerNode", "moreTrials", "smallFleet", "smallFactor", "mostFailed"}},
 		{"consolidate/trial.go", []string{"mostAway", "mostAwaySeldom", "mostEmptied", "mostBack", "seldom"}},
 	} {
 		for _, name := range x.names {
