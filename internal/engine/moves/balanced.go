@@ -41,8 +41,8 @@ func balancesOf(v view.View) map[string]*balance {
 	return out
 }
 
-// least is what a move must save for the node; 0 where the pool is none with the policy.
-func (b *balance) least(state *cluster.NodeState) quantity.Money {
+// minSaving is what a move must save for the node; 0 where the pool is none with the policy.
+func (b *balance) minSaving(state *cluster.NodeState) quantity.Money {
 	if b == nil || b.disruption == 0 {
 		return 0
 	}
@@ -61,7 +61,7 @@ func leastOf(v view.View, names []string) quantity.Money {
 	for _, name := range names {
 		c, _ := v.Snapshot.Claim(name)
 		if state, up := v.Snapshot.State(c.Node); up {
-			sum = sum.Add(balances[c.Pool].least(state))
+			sum = sum.Add(balances[c.Pool].minSaving(state))
 		}
 	}
 	return max(sum, v.Policy.LeastSaving)

@@ -16,7 +16,7 @@ func (m *mover) begin() {
 	t := &m.state.target
 	x := Supposition{Going: map[string]plan.DeleteReason{}, Emptying: t.nodes(m.View.Snapshot)}
 	var chosen []string
-	held := false
+	overBudget := false
 	with, inTurn := togetherOf(m.View), ""
 	choose := func(c *cluster.Claim) {
 		m.gates.begins(c)
@@ -30,7 +30,7 @@ func (m *mover) begin() {
 		switch {
 		case m.gates.keeps(node, toFollow).Reason != "":
 		case m.gates.keeps(node, toBegin).Reason != "":
-			held = true
+			overBudget = true
 		case up && !with.add(state):
 			inTurn = cmp.Or(inTurn, name)
 		default:
@@ -41,7 +41,7 @@ func (m *mover) begin() {
 		c, _ := m.View.Snapshot.Claim(inTurn)
 		choose(&c)
 	}
-	if len(chosen) == 0 && held {
+	if len(chosen) == 0 && overBudget {
 		m.awaitBudget()
 		return
 	}
@@ -53,7 +53,7 @@ func (m *mover) begin() {
 		}
 	}
 	if m.remove(x) {
-		m.state.vain = 0
+		m.state.failedTargets = 0
 		return
 	}
 	if len(t.ratios) > 0 {
@@ -62,14 +62,14 @@ func (m *mover) begin() {
 		return
 	}
 	if m.replaceSome(chosen, plan.Underutilized, x) {
-		m.state.vain = 0
+		m.state.failedTargets = 0
 		return
 	}
 	// There is something that the search did not know, as a budget.
 	t.names = pick.Those(t.names, func(name string) bool { return !slices.Contains(chosen, name) })
 	tell(m, "%d nodes that were to be deleted have to stay, %d are left", len(chosen), len(t.names))
 	if len(t.names) == 0 {
-		m.state.vain++
+		m.state.failedTargets++
 	}
 }
 

@@ -25,8 +25,8 @@ type breaker struct {
 // it is in a memory.
 type breakers map[string]breaker
 
-// held returns until when moves of the pool are held back, and whether they are.
-func (b breakers) held(pool string, now time.Time) (until time.Time, yes bool) {
+// open returns until when moves of the pool are held back, and whether they are.
+func (b breakers) open(pool string, now time.Time) (until time.Time, yes bool) {
 	until = b[pool].until()
 	return until, now.Before(until)
 }
@@ -70,14 +70,14 @@ func (b breaker) trip(now time.Time) breaker {
 	return breaker{now, min(2*b.pause, longestPause)}
 }
 
-// undone names the pools, sorted, of which nodes went to save money a short time ago in vain:
+// undone names the pools, sorted, of which nodes were deleted to save money a short time ago to no use:
 // the plan launches nodes for a good part of the pods that were evicted there. One pod of many
 // that has lost its place to another is no reason to stop, nor are pods that controllers have
 // added since.
 func undone(v view.View, out *Draft) (pools []string) {
 	missing := map[string]int64{} // pods to launch for, by kind
 	for _, a := range out.Plan.Actions {
-		if l, is := a.(plan.Launch); is {
+		if l, ok := a.(plan.Launch); ok {
 			for _, x := range l.Planned {
 				missing[x.Kind] += x.Count
 			}
@@ -147,16 +147,16 @@ func (s *State) watch(v view.View, actions []plan.Action, undone []string) {
 	}
 	deleted := map[string]plan.DeleteReason{}
 	for _, a := range actions {
-		if d, is := a.(plan.Delete); is {
+		if d, ok := a.(plan.Delete); ok {
 			deleted[d.Claim] = d.Why
 		}
 	}
 	s.coming = nil
 	for _, c := range v.Claims {
-		why, goes := deleted[c.Name]
+		why, ends := deleted[c.Name]
 		switch {
 		case c.Move == nil || c.Initialized || c.Leaving():
-		case !goes:
+		case !ends:
 			s.coming = append(s.coming, coming{c.Name, c.UID, c.Pool})
 		case why.Traits().Lacks != "":
 			s.breakers = s.breakers.trip(c.Pool, v.Now)
@@ -168,16 +168,16 @@ func (s *State) watch(v view.View, actions []plan.Action, undone []string) {
 // so, the plan asks for another Step when it does not any more.
 func holdsLaunch(m *mover, actions []plan.Action) bool {
 	return slices.ContainsFunc(actions, func(a plan.Action) bool {
-		l, is := a.(plan.Launch)
-		return is && holds(m, l.Pool)
+		l, ok := a.(plan.Launch)
+		return ok && holds(m, l.Pool)
 	})
 }
 
 // holds says whether the breaker of the pool holds moves back now.
 func holds(m *mover, pool string) bool {
-	until, held := m.state.breakers.held(pool, m.View.Now)
-	if held {
+	until, open := m.state.breakers.open(pool, m.View.Now)
+	if open {
 		m.wait(until, plan.QuietLongEnough)
 	}
-	return held
+	return open
 }

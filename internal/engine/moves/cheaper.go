@@ -33,25 +33,25 @@ func cheaper(fleet *offer.Fleet, actions []plan.Action, frees quantity.Money) bo
 	var at []int
 	left := frees - 1
 	for i, a := range actions {
-		l, is := a.(plan.Launch)
-		if !is {
+		l, ok := a.(plan.Launch)
+		if !ok {
 			continue
 		}
 		n := newNarrower(fleet, l)
 		if n == nil {
 			return false
 		}
-		least, can := n.floor()
-		if left -= least; !can || left < 0 {
+		lowest, can := n.floor()
+		if left -= lowest; !can || left < 0 {
 			return false
 		}
 		list, at = append(list, n), append(at, i)
 	}
 	for i, n := range list {
-		least, _ := n.floor()
+		lowest, _ := n.floor()
 		share := left / quantity.Money(len(list)-i)
-		rows, zones, _ := n.under(least.Add(share))
-		left -= worst(rows, zones) - least
+		rows, zones, _ := n.under(lowest.Add(share))
+		left -= worst(rows, zones) - lowest
 		actions[at[i]] = n.narrowed(actions[at[i]], rows, zones)
 	}
 	return true
@@ -166,8 +166,8 @@ func worst(rows []*offer.Row, zones uint64) (most quantity.Money) {
 
 // narrowed returns the launch with these rows and zones alone.
 func (n *narrower) narrowed(a plan.Action, rows []*offer.Row, zones uint64) plan.Action {
-	l, is := a.(plan.Launch)
-	if !is {
+	l, ok := a.(plan.Launch)
+	if !ok {
 		return a
 	}
 	l.Types, l.Zones = nil, nil

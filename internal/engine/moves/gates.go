@@ -133,15 +133,15 @@ func (g *gates) balance(c *cluster.Claim) *balance {
 	return g.balances[c.Pool]
 }
 
-// least is what must be saved an hour for the node of the NodeClaim to go, if its pods go to
+// minSaving is what must be saved an hour for the node of the NodeClaim to go, if its pods go to
 // nodes that run.
-func (g *gates) least(c *cluster.Claim) quantity.Money {
+func (g *gates) minSaving(c *cluster.Claim) quantity.Money {
 	state, up := g.view.Snapshot.State(c.Node)
 	if !up {
 		return g.view.Policy.LeastSaving
 	}
 	moving := consolidate.MoveCost(max(g.view.Policy.PodMove, g.state.moving), state.EvictionCost())
-	return max(g.view.Policy.LeastSaving, g.balance(c).least(state)).Add(moving)
+	return max(g.view.Policy.LeastSaving, g.balance(c).minSaving(state)).Add(moving)
 }
 
 // candidate is a node that may go for a reason.
@@ -274,7 +274,7 @@ func (x *candidate) replicasLate() plan.Stay {
 
 func (x *candidate) breaker() plan.Stay {
 	if x.saves() {
-		return x.held()
+		return x.breakerOpen()
 	}
 	return plan.Stay{}
 }
@@ -282,13 +282,13 @@ func (x *candidate) breaker() plan.Stay {
 // breakerOfDue holds a node that is due only where new nodes come for it.
 func (x *candidate) breakerOfDue() plan.Stay {
 	if x.due && x.evicts() {
-		return x.held()
+		return x.breakerOpen()
 	}
 	return plan.Stay{}
 }
 
-func (x *candidate) held() plan.Stay {
-	if until, held := x.gates.state.breakers.held(x.claim.Pool, x.gates.view.Now); held {
+func (x *candidate) breakerOpen() plan.Stay {
+	if until, open := x.gates.state.breakers.open(x.claim.Pool, x.gates.view.Now); open {
 		return plan.Stay{Reason: plan.MovesHeld, Until: until}
 	}
 	return plan.Stay{}
@@ -333,8 +333,8 @@ func (x *candidate) replacement() plan.Stay {
 	if !x.pool.Static || !x.due || !x.why.Traits().Budgets {
 		return plan.Stay{}
 	}
-	refusal, looked := x.gates.refusals[x.pool.Name]
-	if !looked {
+	refusal, known := x.gates.refusals[x.pool.Name]
+	if !known {
 		remembered := *x.gates.memory
 		if launch, why := static.NewLauncher(x.gates.view, &remembered, &journal.Journal{}, 0).One(x.pool); launch == nil {
 			refusal = why.String()
@@ -380,7 +380,7 @@ func (x *candidate) pays() plan.Stay {
 	if x.claim.CapacityType == label.Spot {
 		reason = plan.SpotForSpot
 	}
-	detail := fmt.Sprintf("the node costs %s an hour, and a move must save at least %s an hour", cost.Dollars(), x.gates.least(x.claim).Dollars())
+	detail := fmt.Sprintf("the node costs %s an hour, and a move must save at least %s an hour", cost.Dollars(), x.gates.minSaving(x.claim).Dollars())
 	if h := x.gates.state.horizon; h > 0 && h < x.gates.view.Policy.PayBack {
 		detail += fmt.Sprintf("; moves have to pay back within %s, because the demand has changed so fast in the last hours", h.Round(time.Second))
 	}
@@ -396,8 +396,8 @@ func (x *candidate) landing() plan.Stay {
 		return plan.Stay{}
 	}
 	later := *x.gates.state
-	_, most, is := later.underWay(x.gates.view, x.gates.lands())
-	if !is {
+	_, most, ok := later.underWay(x.gates.view, x.gates.lands())
+	if !ok {
 		return plan.Stay{}
 	}
 	return plan.Stay{Reason: plan.NextToGo, Detail: "evicted pods find their places first", Until: most}

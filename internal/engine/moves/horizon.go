@@ -114,9 +114,9 @@ func (p *past) horizon(nodes int, saved int64, now time.Time, most time.Duration
 		return most
 	}
 	pods := p.last.pods
-	some := max(1, pods/int64(max(1, nodes)))
-	notMore := func(was int64) bool { return was <= pods+some }
-	notLess := func(was int64) bool { return was >= pods-some }
+	margin := max(1, pods/int64(max(1, nodes)))
+	notMore := func(was int64) bool { return was <= pods+margin }
+	notLess := func(was int64) bool { return was >= pods-margin }
 	return min(most, p.stay(now, most, notMore), p.stay(now, most, notLess), p.trend.lasts(saved, most))
 }
 
@@ -124,9 +124,9 @@ func (p *past) horizon(nodes int, saved int64, now time.Time, most time.Duration
 // whichever is longer; most where either began before all that is known, or lasted as long.
 func (p *past) stay(now time.Time, most time.Duration, so func(pods int64) bool) time.Duration {
 	l, from := p.last, now
-	skip := func(is bool, until time.Time) (known bool) {
-		for l != nil && so(l.pods) == is {
-			if l, from = l.before, l.from; is && until.Sub(from) >= most {
+	skip := func(inside bool, until time.Time) (known bool) {
+		for l != nil && so(l.pods) == inside {
+			if l, from = l.before, l.from; inside && until.Sub(from) >= most {
 				return false
 			}
 		}
@@ -194,11 +194,11 @@ func (t *trend) lasts(saved int64, most time.Duration) time.Duration {
 
 // stays returns how long the demand stays within so many pods of where it is, on average at all
 // times: a stay counts for as long as it was.
-func (t *trend) stays(some int64, most time.Duration) time.Duration {
+func (t *trend) stays(margin int64, most time.Duration) time.Duration {
 	squares := 0
 	for i := 0; i < t.known; {
 		from := i
-		for i < t.known && distance(t.pods[i], t.pods[from]) <= some {
+		for i < t.known && distance(t.pods[i], t.pods[from]) <= margin {
 			i++
 		}
 		stay := i - from

@@ -51,8 +51,8 @@ type Input struct {
 const (
 	// sweepEvery is the least time between two searches of the fleet.
 	sweepEvery = time.Second
-	// mostVain is how often that time doubles at most.
-	mostVain = 5
+	// mostDoublings is how often that time doubles at most.
+	mostDoublings = 5
 	// A search takes about sliceOfWork units of work in a Step, and asks for another Step
 	// after sliceEvery.
 	sliceOfWork = 2_000_000
@@ -68,8 +68,8 @@ const (
 	// come or gone meanwhile, and mostOutdated how often in a row it is.
 	changedPart  = 100
 	mostOutdated = 5
-	// heldFor is how long evicted pods hold back other moves at most.
-	heldFor = time.Minute
+	// blockedFor is how long evicted pods hold back other moves at most.
+	blockedFor = time.Minute
 	// landsWithin is how long after a drain its pods may still be on their way.
 	landsWithin = time.Second
 	// suppositions is how many second plans a Step makes at most.
@@ -79,11 +79,11 @@ const (
 // mover looks for moves that begin in this Step.
 type mover struct {
 	Input
-	out      Draft
-	state    State
-	gates    *gates
-	again    time.Time // see State
-	settling settling
+	out       Draft
+	state     State
+	gates     *gates
+	again     time.Time // see State
+	cooldowns cooldowns
 }
 
 // Next returns the draft with the moves that begin now, and what is remembered of them:
@@ -93,7 +93,7 @@ func Next(in Input, before State, out Draft) (Draft, State) {
 	v := in.View
 	m := &mover{Input: in, out: out, state: before}
 	if out.Trace.Launches > 0 {
-		m.state.calm.launches(podsOn(v.Snapshot), v.Now)
+		m.state.stability.launches(podsOn(v.Snapshot), v.Now)
 	}
 	m.state.observe(v, !out.Memory.Landing.Since.IsZero())
 	m.state.watch(v, out.Plan.Actions, undone(v, &out))

@@ -98,8 +98,8 @@ func (m *mover) mayRenew(d disrupt.Due) bool {
 // Karpenter.
 func (m *mover) forced(d disrupt.Due) bool {
 	pool, _ := m.View.Snapshot.Pool(d.Claim.Pool)
-	held := pool.Disruption.Paused || m.View.Policy.PauseDisruption || m.View.Policy.CloudAway
-	return d.Why.Traits().Expires && disrupt.Forced(d.Claim, m.View.Now) && !held
+	paused := pool.Disruption.Paused || m.View.Policy.PauseDisruption || m.View.Policy.CloudAway
+	return d.Why.Traits().Expires && disrupt.Forced(d.Claim, m.View.Now) && !paused
 }
 
 // forgo takes a node away of which a user asked for the end although a pod of it has no

@@ -8,7 +8,7 @@ import (
 // save begins moves that save money.
 func (m *mover) save() {
 	s := &m.state
-	if next, _, is := s.underWay(m.View, m.gates.lands()); is {
+	if next, _, ok := s.underWay(m.View, m.gates.lands()); ok {
 		m.wait(next, plan.QuietLongEnough)
 		return
 	}
@@ -35,12 +35,12 @@ func (m *mover) save() {
 // stands says whether the NodeClaim is there and may still go.
 func (m *mover) stands(name string) bool {
 	c, there := m.View.Snapshot.Claim(name)
-	return there && m.may(m.gates.saving(&c))
+	return there && m.deletable(m.gates.saving(&c))
 }
 
-// may says whether the candidate may go to save money. An empty node goes by the rules for
+// deletable says whether the candidate may go to save money. An empty node goes by the rules for
 // empty nodes. If it may later, the plan asks for another Step.
-func (m *mover) may(x *candidate) bool {
+func (m *mover) deletable(x *candidate) bool {
 	c := x.claim
 	node, up := m.View.Snapshot.Node(c.Node)
 	if !up || node.Disrupted || m.View.IsGoing(c.Name) || !m.View.RunsPods(*c) {
@@ -50,7 +50,7 @@ func (m *mover) may(x *candidate) bool {
 	switch {
 	case stays.Until.IsZero():
 	case stays.Reason == plan.PodSettles:
-		m.settling = m.settling.with(stays.Until)
+		m.cooldowns = m.cooldowns.with(stays.Until)
 	default:
 		m.later(stays.Until)
 	}

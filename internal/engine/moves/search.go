@@ -23,20 +23,20 @@ func (m *mover) search() bool {
 			}
 			return false
 		}
-		if look(m) {
+		if tryChanged(m) {
 			return len(s.target.names) > 0
 		}
 		if d, waits := s.delay(m.View); waits {
 			m.wait(d.until, d.why)
 			return len(s.target.names) > 0
 		}
-		m.again, m.settling = time.Time{}, settling{}
+		m.again, m.cooldowns = time.Time{}, cooldowns{}
 		s.search, s.of, s.at, s.whole.queue = s.begin(m.question(), m.View), m.View.Snapshot, m.View.Now, nil
-		if !m.settling.first.IsZero() {
-			m.later(m.settling.over())
+		if !m.cooldowns.first.IsZero() {
+			m.later(m.cooldowns.nextSearch())
 		}
 		s.again, s.moving, s.rests = m.again, s.search.Moving, 0
-		s.seen = seen{doubt: doubtful(m)}
+		s.seen = seen{uncertain: uncertainNodes(m)}
 		s.seen.keep(s.search)
 		tell(m, "search of %d nodes begins, %d pods run", len(s.search.Nodes), podsOn(m.View.Snapshot))
 	}
@@ -117,8 +117,8 @@ func (m *mover) nodes() (out []consolidate.Node) {
 	for state := range m.View.Snapshot.States() {
 		c := m.View.ClaimOf(state)
 		node := m.gates.saving(&c)
-		if x, is := nodeOf(m, node, state); is {
-			x.MinSaving, x.Deletable, x.Most = m.gates.balance(&c).least(state), x.Deletable && m.may(node), most[c.Pool]
+		if x, ok := nodeOf(m, node, state); ok {
+			x.MinSaving, x.Deletable, x.Most = m.gates.balance(&c).minSaving(state), x.Deletable && m.deletable(node), most[c.Pool]
 			out = append(out, x)
 		}
 	}

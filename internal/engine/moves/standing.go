@@ -97,7 +97,7 @@ func (s *standings) stay(c *cluster.Claim) (plan.Stay, plan.DeleteReason) {
 
 // reason says what the node goes for, and whether it goes whatever that costs.
 func (s *standings) reason(c *cluster.Claim) (why plan.DeleteReason, due bool) {
-	if d, is := s.due[c.Name]; is {
+	if d, ok := s.due[c.Name]; ok {
 		return d.Why, true
 	}
 	if s.RunsPods(*c) {

@@ -29,8 +29,8 @@ func StandingOfPod(in Input, st State, m memory.Memory, id string) (plan.PodStan
 	if s.IsGoing(c.Name) {
 		why = s.Going[c.Name]
 	}
-	with, is := s.alone(&c, state, id, why)
-	if !is {
+	with, ok := s.alone(&c, state, id, why)
+	if !ok {
 		return out, true
 	}
 	if out.Hold = s.hold(with, c.Name, why); out.Hold.Reason == "" && p.Moves() && out.Node.Goes == "" && !hasPlace(in, with, &c, why) {
@@ -43,14 +43,14 @@ func StandingOfPod(in Input, st State, m memory.Memory, id string) (plan.PodStan
 // go for the reason, and nothing but its pods could keep the node. There is none for a
 // node of a NodePool that is gone.
 func (s *standings) alone(c *cluster.Claim, state *cluster.NodeState, id string, why plan.DeleteReason) (cluster.Snapshot, bool) {
-	var gone cluster.Gone
+	var removed cluster.Gone
 	for _, p := range s.Snapshot.PodsOn(c.Node) {
 		if p.ID() != id {
-			gone.Pods = append(gone.Pods, p.ID())
+			removed.Pods = append(removed.Pods, p.ID())
 		}
 	}
 	for p := range state.Nominated() {
-		gone.Pods = append(gone.Pods, p.ID())
+		removed.Pods = append(removed.Pods, p.ID())
 	}
 	claim, n := *c, state.Node
 	pool, known := s.Snapshot.Pool(c.Pool)
@@ -60,7 +60,7 @@ func (s *standings) alone(c *cluster.Claim, state *cluster.NodeState, id string,
 	claim.Deleting, claim.Interruption, claim.Initialized = false, nil, true
 	n.Deleting, n.DoNotDisrupt, n.Stays, n.ProtectedUntil = false, false, false, s.Now
 	pool.Ready, pool.Deleting, pool.Disruption.Paused = true, why.Traits().WithPool, false
-	with, err := s.Snapshot.Apply(cluster.Delta{Gone: gone, Put: cluster.Objects{Claims: []cluster.Claim{claim}, Nodes: []cluster.Node{n}, Pools: []cluster.Pool{pool}}})
+	with, err := s.Snapshot.Apply(cluster.Delta{Gone: removed, Put: cluster.Objects{Claims: []cluster.Claim{claim}, Nodes: []cluster.Node{n}, Pools: []cluster.Pool{pool}}})
 	return with, err == nil
 }
 

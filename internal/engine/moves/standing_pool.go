@@ -34,8 +34,8 @@ func (s *standings) pool(p *cluster.Pool, nodes []plan.Standing) plan.PoolStandi
 		out.Reason, out.Detail, out.Until = plan.PoolBudgetUsed, first(plan.BudgetUsed).Detail, first(plan.BudgetUsed).Until
 	case x.stay[plan.LimitFull] > 0:
 		out.Reason = plan.PoolLimitFull
-	case len(x.goes) > 0:
-		out.Reason, out.Detail = plan.PoolNodesGo, list(x.goes)
+	case len(x.leaving) > 0:
+		out.Reason, out.Detail = plan.PoolNodesGo, list(x.leaving)
 	case x.stay[plan.NextToGo] > 0:
 		out.Reason, out.Detail = plan.PoolNext, quantity.Count(int64(x.stay[plan.NextToGo]), "node")
 	case p.Static && len(x.stay) == 1 && x.stay[plan.StaticPool] > 0:
@@ -56,15 +56,15 @@ func (s *standings) pool(p *cluster.Pool, nodes []plan.Standing) plan.PoolStandi
 
 // counts is how many nodes of a pool stay and go, by reason.
 type counts struct {
-	stay map[plan.StayReason]int
-	goes map[plan.DeleteReason]int
+	stay    map[plan.StayReason]int
+	leaving map[plan.DeleteReason]int
 }
 
 func count(nodes []plan.Standing) counts {
-	x := counts{stay: map[plan.StayReason]int{}, goes: map[plan.DeleteReason]int{}}
+	x := counts{stay: map[plan.StayReason]int{}, leaving: map[plan.DeleteReason]int{}}
 	for i := range nodes {
 		if n := &nodes[i]; n.Goes != "" {
-			x.goes[n.Goes]++
+			x.leaving[n.Goes]++
 		} else {
 			x.stay[n.Stay.Reason]++
 		}

@@ -67,7 +67,7 @@ func TestStandings_ANodeOfTheTargetSaysWhatItWaitsFor(t *testing.T) {
 	chosen := State{target: target{names: []string{"n"}}}
 	landed, moves, phased := chosen, chosen, chosen
 	landed.busy = now.Add(-landsWithin / 2)
-	moves.busy, moves.held = landed.busy, now.Add(-10*time.Second)
+	moves.busy, moves.blockedSince = landed.busy, now.Add(-10*time.Second)
 	phased.target.ratios = []int{-1}
 	for name, c := range map[string]struct {
 		state  State
@@ -76,7 +76,7 @@ func TestStandings_ANodeOfTheTargetSaysWhatItWaitsFor(t *testing.T) {
 	}{
 		"its turn":  {chosen, memory.Landing{}, plan.Stay{Reason: plan.NextToGo}},
 		"landed":    {landed, memory.Landing{}, plan.Stay{Reason: plan.NextToGo, Detail: "evicted pods find their places first", Until: now.Add(landsWithin / 2)}},
-		"evictions": {moves, memory.Landing{Since: now}, plan.Stay{Reason: plan.NextToGo, Detail: "evicted pods find their places first", Until: now.Add(heldFor - 10*time.Second)}},
+		"evictions": {moves, memory.Landing{Since: now}, plan.Stay{Reason: plan.NextToGo, Detail: "evicted pods find their places first", Until: now.Add(blockedFor - 10*time.Second)}},
 		"its phase": {phased, memory.Landing{}, plan.Stay{Reason: plan.NextToGo, Detail: "nodes with more or less memory for each CPU are deleted first"}},
 	} {
 		in := Input{View: view.Of(oneNode(t), view.DefaultPolicy(), now)}

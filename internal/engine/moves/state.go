@@ -14,34 +14,34 @@ import (
 )
 
 // State is what is remembered of moves and of the last search of the fleet. Without it, moves
-// wait for calm, and the next ones count as those after a first scale-down. A State is a value:
+// wait until the fleet is stable, and the next ones count as those after a first scale-down. A State is a value:
 // Next returns another one.
 type State struct {
-	of       cluster.Snapshot
-	at       time.Time
-	again    time.Time // when a node may go that may not go now; zero for never
-	calm     calm
-	past     past
-	horizon  time.Duration // of the last search; see past
-	rests    time.Duration // for how long no search follows one that found nothing: grows with each Step that it took
-	breakers breakers
-	coming   []coming            // see watch
-	busy     time.Time           // when pods were last seen that are evicted or about to be; zero for never
-	held     time.Time           // since when nothing begins, as such pods are under way; zero if none are
-	outdated int                 // searches in a row that were repeated
-	moving   quantity.Money      // what moving a pod cost in the last search
-	vain     int                 // targets in a row that came to nothing
-	search   *consolidate.Search // not finished; nil if there is none
-	target   target
-	whole    wholeTries
-	seen     seen
+	of            cluster.Snapshot
+	at            time.Time
+	again         time.Time // when a node may go that may not go now; zero for never
+	stability     stability
+	past          past
+	horizon       time.Duration // of the last search; see past
+	rests         time.Duration // for how long no search follows one that found nothing: grows with each Step that it took
+	breakers      breakers
+	coming        []coming            // see watch
+	busy          time.Time           // when pods were last seen that are evicted or about to be; zero for never
+	blockedSince  time.Time           // since when nothing begins, as such pods are under way; zero if none are
+	outdated      int                 // searches in a row that were repeated
+	moving        quantity.Money      // what moving a pod cost in the last search
+	failedTargets int                 // targets in a row that came to nothing
+	search        *consolidate.Search // not finished; nil if there is none
+	target        target
+	whole         wholeTries
+	seen          seen
 }
 
 // marked returns the target as far as its nodes are marked. After one that came to nothing,
 // the next is not marked before a node of it goes: the search may find the same again and
 // again, as it does not know PodDisruptionBudgets.
 func (s *State) marked() *target {
-	if s.vain > 0 {
+	if s.failedTargets > 0 {
 		return &target{}
 	}
 	return &s.target
@@ -58,18 +58,18 @@ type delay struct {
 func (s *State) delay(v view.View) (d delay, waits bool) {
 	if next := s.at.Add(s.pause(v.Snapshot)); v.Now.Before(next) {
 		if s.rests > 0 {
-			s.calm.uneasy = time.Time{} // nobody waits for calm
+			s.stability.unstableSince = time.Time{} // nobody waits until it is stable
 		}
 		return delay{next, plan.NextSweep, "the last search was a short time ago"}, true
 	}
-	until, calm := s.calm.is(podsOn(v.Snapshot), v.Now)
-	return delay{until, plan.QuietLongEnough, "pods have come or gone, or nodes were launched, a short time ago"}, !calm
+	until, stable := s.stability.reached(podsOn(v.Snapshot), v.Now)
+	return delay{until, plan.QuietLongEnough, "pods have come or gone, or nodes were launched, a short time ago"}, !stable
 }
 
 // expected returns for how long the fleet is not searched as things stand; zero where a
 // search goes on or comes next.
 func (s *State) expected(v view.View) delay {
-	later := *s // calm is noted in a copy
+	later := *s // what is seen of its stability is noted in a copy
 	switch end := s.at.Add(targetLasts); {
 	case s.search != nil:
 	case len(s.target.names) > 0 && v.Now.Before(end):
@@ -94,13 +94,13 @@ func (s *State) underWay(v view.View, landing bool) (next, most time.Time, yes b
 		s.busy = v.Now
 	}
 	if s.busy.IsZero() || !v.Now.Before(s.busy.Add(landsWithin)) {
-		s.held = time.Time{}
+		s.blockedSince = time.Time{}
 		return time.Time{}, time.Time{}, false
 	}
-	if s.held.IsZero() {
-		s.held = v.Now
+	if s.blockedSince.IsZero() {
+		s.blockedSince = v.Now
 	}
-	if most = s.held.Add(heldFor); !v.Now.Before(most) {
+	if most = s.blockedSince.Add(blockedFor); !v.Now.Before(most) {
 		return time.Time{}, time.Time{}, false
 	}
 	if next = pick.Earliest(s.busy.Add(landsWithin), most); !moving {
@@ -116,13 +116,13 @@ func (s *State) pause(now cluster.Snapshot) time.Duration {
 	if s.changed(now) {
 		return sweepEvery
 	}
-	return max(sweepEvery<<min(s.vain, mostVain), s.rests)
+	return max(sweepEvery<<min(s.failedTargets, mostDoublings), s.rests)
 }
 
 // changed says whether many pods have come or gone since the search began.
 func (s *State) changed(now cluster.Snapshot) bool {
-	was, is := podsOn(s.of), podsOn(now)
-	return max(was, is)-min(was, is) > was/changedPart
+	was, present := podsOn(s.of), podsOn(now)
+	return max(was, present)-min(was, present) > was/changedPart
 }
 
 // podsOn returns how many pods have nodes.
@@ -134,57 +134,57 @@ func podsOn(s cluster.Snapshot) (pods int) {
 }
 
 const (
-	// calmFor is how long no pod must have come or gone before the fleet is searched, so that
+	// stableFor is how long no pod must have come or gone before the fleet is searched, so that
 	// one target serves a whole scale-down.
-	calmFor = 3 * time.Second
+	stableFor = 3 * time.Second
 	// growthLasts is how long nothing must have been launched, so that pods that just came do
 	// not move at once, unless many have gone since.
 	growthLasts = time.Minute
-	// uneasyFor is how long the search waits for both at most.
-	uneasyFor = 3 * time.Minute
+	// longestUnrest is how long the search waits for both at most.
+	longestUnrest = 3 * time.Minute
 )
 
-// calm says when the pods of the fleet came and went last.
-type calm struct {
-	pods   int       // that run on the fleet
-	moved  time.Time // when that number changed last
-	grew   time.Time // when a plan launched nodes last
-	grown  int       // the most pods that have run on the fleet since then
-	uneasy time.Time // since when the fleet has not been calm; zero if it is
+// stability says when the pods of the fleet came and went last.
+type stability struct {
+	pods          int       // that run on the fleet
+	moved         time.Time // when that number changed last
+	grew          time.Time // when a plan launched nodes last
+	grown         int       // the most pods that have run on the fleet since then
+	unstableSince time.Time // since when the fleet has not been stable; zero if it is
 }
 
 // launches notes that a plan launches nodes.
-func (c *calm) launches(pods int, now time.Time) {
-	if c.grew, c.grown = now, pods; c.uneasy.IsZero() {
-		c.uneasy = now
+func (c *stability) launches(pods int, now time.Time) {
+	if c.grew, c.grown = now, pods; c.unstableSince.IsZero() {
+		c.unstableSince = now
 	}
 }
 
-// is says whether the fleet with so many pods is calm enough for a search; if not, until
-// when to wait.
-func (c *calm) is(pods int, now time.Time) (until time.Time, yes bool) {
+// reached says whether the fleet with so many pods is stable enough for a search; if not,
+// until when to wait.
+func (c *stability) reached(pods int, now time.Time) (until time.Time, yes bool) {
 	if pods != c.pods {
 		c.pods, c.moved = pods, now
-		if c.uneasy.IsZero() {
-			c.uneasy = now
+		if c.unstableSince.IsZero() {
+			c.unstableSince = now
 		}
 	}
 	c.grown = max(c.grown, c.pods)
-	until = c.moved.Add(calmFor)
+	until = c.moved.Add(stableFor)
 	if !c.grew.IsZero() && c.grown-c.pods <= c.grown/changedPart {
 		until = pick.Latest(until, c.grew.Add(growthLasts))
 	}
-	until = pick.Earliest(until, c.uneasy.Add(uneasyFor))
-	if !c.uneasy.IsZero() && now.Before(until) {
+	until = pick.Earliest(until, c.unstableSince.Add(longestUnrest))
+	if !c.unstableSince.IsZero() && now.Before(until) {
 		return until, false
 	}
-	c.uneasy = time.Time{}
+	c.unstableSince = time.Time{}
 	return until, true
 }
 
-// settling says when the nodes may go that stay for pods that settle; see
-// memory.SettlesFor.
-type settling struct {
+// cooldowns says when nodes may be deleted that stay for pods that came in place of evicted
+// ones; see memory.EvictionCooldown.
+type cooldowns struct {
 	first, last time.Time // zero if there are none
 }
 
@@ -192,11 +192,11 @@ type settling struct {
 const mostBetween = 5 * time.Minute
 
 // with returns the times with one more node, which may go then.
-func (s settling) with(at time.Time) settling {
-	return settling{pick.Earliest(cmp.Or(s.first, at), at), pick.Latest(s.last, at)}
+func (s cooldowns) with(at time.Time) cooldowns {
+	return cooldowns{pick.Earliest(cmp.Or(s.first, at), at), pick.Latest(s.last, at)}
 }
 
-// over returns when the fleet is searched again. The pods of one target settle one after
-// the other, and a search that may take away only a few nodes finds less than one that may
+// nextSearch returns when the fleet is searched again. The cooldowns of the pods of one target
+// end one after the other, and a search that may take away only a few nodes finds less than one that may
 // take all.
-func (s settling) over() time.Time { return pick.Earliest(s.last, s.first.Add(mostBetween)) }
+func (s cooldowns) nextSearch() time.Time { return pick.Earliest(s.last, s.first.Add(mostBetween)) }

@@ -112,8 +112,8 @@ func (m *mover) replace(names []string, why plan.DeleteReason, x Supposition) bo
 	slices.SortFunc(move.Sources, func(a, b cluster.Source) int { return strings.Compare(a.Claim, b.Claim) })
 	actions, launched := slices.Clone(out.Plan.Actions), 0
 	for i, a := range actions {
-		l, is := a.(plan.Launch)
-		if !is {
+		l, ok := a.(plan.Launch)
+		if !ok {
 			continue
 		}
 		if saving && spot && l.CapacityType == label.Spot {

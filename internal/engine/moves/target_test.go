@@ -122,9 +122,9 @@ func TestSweep_ASearchWaitsLongerAfterTargetsThatCameToNothing(t *testing.T) {
 		return s
 	}
 	s := State{of: fleet(200)}
-	for vain, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 32 * time.Second, 32 * time.Second} {
-		if s.vain = vain; s.pause(fleet(201)) != want {
-			t.Errorf("after %d: %s, want %s", vain, s.pause(fleet(201)), want)
+	for failed, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 32 * time.Second, 32 * time.Second} {
+		if s.failedTargets = failed; s.pause(fleet(201)) != want {
+			t.Errorf("after %d: %s, want %s", failed, s.pause(fleet(201)), want)
 		}
 	}
 	if got := s.pause(fleet(190)); got != time.Second {

@@ -32,12 +32,12 @@ func (w wholeTries) after(ended *consolidate.Search, most int) wholeTries {
 	all = slices.Concat(
 		pick.Those(all, func(name string) bool { return !refused[name] }),
 		pick.Those(all, func(name string) bool { return refused[name] }))
-	is := wholeTries{queue: all}
+	tries := wholeTries{queue: all}
 	if len(all) > most {
-		is.queue, is.left = all[:most], slices.Sorted(slices.Values(all[most:]))
-		is.refused = pick.Those(w.refused, func(name string) bool { _, waits := slices.BinarySearch(is.left, name); return waits })
+		tries.queue, tries.left = all[:most], slices.Sorted(slices.Values(all[most:]))
+		tries.refused = pick.Those(w.refused, func(name string) bool { _, waits := slices.BinarySearch(tries.left, name); return waits })
 	}
-	return is
+	return tries
 }
 
 // next tries some of the nodes, and says whether the Step begins nothing else: a node goes,
@@ -59,15 +59,15 @@ func (w *wholeTries) next(m *mover) bool {
 		w.queue = w.queue[1:]
 		c, there := m.View.Snapshot.Claim(name)
 		node := m.gates.saving(&c)
-		if !there || !m.may(node) || m.gates.keeps(node, toBegin).Reason != "" {
+		if !there || !m.deletable(node) || m.gates.keeps(node, toBegin).Reason != "" {
 			continue
 		}
-		if cost, _ := node.costs(); cost <= m.gates.least(&c) {
+		if cost, _ := node.costs(); cost <= m.gates.minSaving(&c) {
 			continue
 		}
 		x := Supposition{Going: map[string]plan.DeleteReason{name: plan.Underutilized}, Emptying: map[string]bool{c.Node: true}}
 		if m.remove(x) {
-			m.state.vain, m.state.rests = 0, 0 // the others have their turn once its pods have landed
+			m.state.failedTargets, m.state.rests = 0, 0 // the others have their turn once its pods have landed
 			return true
 		}
 		w.refused = append(slices.Clip(w.refused), name)

@@ -87,12 +87,12 @@ func moveConstants() []constant {
 		file  string
 		names []string
 	}{
-		{"moves/moves.go", []string{"sweepEvery", "mostVain", "sliceOfWork", "sliceEvery", "targetLasts", "changedPart", "mostOutdated", "heldFor", "landsWithin", "restsFor", "mostRest", "suppositions"}},
-		{"moves/state.go", []string{"calmFor", "growthLasts", "uneasyFor", "mostBetween"}},
+		{"moves/moves.go", []string{"sweepEvery", "mostDoublings", "sliceOfWork", "sliceEvery", "targetLasts", "changedPart", "mostOutdated", "blockedFor", "landsWithin", "restsFor", "mostRest", "suppositions"}},
+		{"moves/state.go", []string{"stableFor", "growthLasts", "longestUnrest", "mostBetween"}},
 		{"moves/horizon.go", []string{"levelPart", "mostLevels", "leastHorizon", "parts", "noted", "depths"}},
 		{"moves/target.go", []string{"leastPhased", "phasedPart"}},
 		{"moves/breaker.go", []string{"undonePart", "firstPause", "longestPause", "forgivenAfter", "forgiven"}},
-		{"moves/look.go", []string{"largeFleet", "lookedPart", "lookWork"}},
+		{"moves/changed.go", []string{"largeFleet", "triedPart", "tryWork"}},
 		{"moves/suppose.go", []string{"mostReplaced"}},
 		{"memory/evicted.go", []string{"SettlesFor", "StaysFor", "UndoneWithin", "comesBackWithin"}},
 		{"memory/landing.go", []string{"ClosedFor", "lateAfter"}},

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestCalm_PodsThatJustCameStayForAMinuteUnlessManyHaveGone(t *testing.T) {
+func TestStability_PodsThatJustCameStayForAMinuteUnlessManyHaveGone(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
 		left  int // of 200 pods, five seconds after the launch
@@ -13,11 +13,11 @@ func TestCalm_PodsThatJustCameStayForAMinuteUnlessManyHaveGone(t *testing.T) {
 	}{
 		{200, growthLasts},
 		{198, growthLasts},
-		{197, 5*time.Second + calmFor},
+		{197, 5*time.Second + stableFor},
 	} {
-		var quiet calm
+		var quiet stability
 		quiet.launches(200, start)
-		is := func(after time.Duration, pods int) bool { _, yes := quiet.is(pods, start.Add(after)); return yes }
+		is := func(after time.Duration, pods int) bool { _, yes := quiet.reached(pods, start.Add(after)); return yes }
 		is(0, 200)
 		waited := 5 * time.Second
 		for !is(waited, c.left) && waited < time.Hour {
@@ -29,7 +29,7 @@ func TestCalm_PodsThatJustCameStayForAMinuteUnlessManyHaveGone(t *testing.T) {
 	}
 }
 
-func TestSettling_TheFleetIsSearchedAgainWhenThePodsOfAWholeTargetHaveSettled(t *testing.T) {
+func TestCooldowns_TheFleetIsSearchedAgainWhenThoseOfAWholeTargetHaveEnded(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
 		nodes []int // when they may go, in seconds
@@ -39,11 +39,11 @@ func TestSettling_TheFleetIsSearchedAgainWhenThePodsOfAWholeTargetHaveSettled(t 
 		{[]int{640, 600, 620}, 640},
 		{[]int{600, 2000}, 900},
 	} {
-		var s settling
+		var s cooldowns
 		for _, at := range c.nodes {
 			s = s.with(start.Add(time.Duration(at) * time.Second))
 		}
-		if over := s.over().Sub(start); over != time.Duration(c.over)*time.Second {
+		if over := s.nextSearch().Sub(start); over != time.Duration(c.over)*time.Second {
 			t.Errorf("nodes may go after %v seconds: the next search comes after %s, want %d s", c.nodes, over, c.over)
 		}
 	}

@@ -13,25 +13,25 @@ import (
 )
 
 // The search of a large fleet takes many Steps. Where little has changed since the last
-// one, a look at what the changes concern comes first, and takes a part of one Step: each
+// one, what the changes concern is tried first, which takes a part of one Step: each
 // node that they may let go is tried alone, and each node that has changed is also tried
 // with new nodes for its pods. What else would save money, as sets of nodes, the search
 // finds that follows.
 
 // seen is the fleet with which the last search began; see State.of.
 type seen struct {
-	image *consolidate.Image // nil where there is none, or there was a look since then
-	doubt []string           // nodes that the image shows otherwise than the snapshot alone
+	image     *consolidate.Image // nil where there is none, or the changes since then have been tried
+	uncertain []string           // nodes that the image shows otherwise than the snapshot alone
 }
 
 const (
 	// In a smaller fleet the search itself takes a few Steps.
 	largeFleet = 500
-	// lookedPart is for changes of which part of the nodes a look is, at most.
-	lookedPart = 50
-	// lookWork is for about how many units of work it tries nodes without new nodes, and again
+	// triedPart is the part of the nodes of which at most the changes are tried.
+	triedPart = 50
+	// tryWork is for about how many units of work nodes are tried without new nodes, and again
 	// with them. What it leaves out is for the search.
-	lookWork = 500_000
+	tryWork = 500_000
 )
 
 // keep keeps the image of a search that has not gone on yet.
@@ -41,9 +41,9 @@ func (s *seen) keep(search *consolidate.Search) {
 	}
 }
 
-// doubtful names the nodes about which not only their objects decide: this plan puts pods
+// uncertainNodes names the nodes about which not only their objects decide: this plan puts pods
 // there, or they are to go. They are sorted.
-func doubtful(m *mover) (names []string) {
+func uncertainNodes(m *mover) (names []string) {
 	names = slices.Collect(maps.Keys(m.out.Placed))
 	for claim := range m.View.Going {
 		c, _ := m.View.Snapshot.Claim(claim)
@@ -53,45 +53,45 @@ func doubtful(m *mover) (names []string) {
 	return slices.Compact(names)
 }
 
-// look decides about the nodes that the changes since the last search concern, once it is
-// calm. It says whether the Step goes no further: it has looked, or waits until it may.
-func look(m *mover) bool {
+// tryChanged decides about the nodes that the changes since the last search concern, once the
+// fleet is stable. It says whether the Step ends with that: it has tried them, or waits.
+func tryChanged(m *mover) bool {
 	s := &m.state
 	if s.seen.image == nil {
 		return false
 	}
-	names := slices.Concat(m.View.Snapshot.NodesChanged(s.of), s.seen.doubt, doubtful(m))
+	names := slices.Concat(m.View.Snapshot.NodesChanged(s.of), s.seen.uncertain, uncertainNodes(m))
 	slices.Sort(names)
 	names = slices.Compact(names)
-	few := len(names) > 0 && len(names) <= m.View.Snapshot.NodeCount()/lookedPart
-	if !few || s.of.Supply() != m.View.Snapshot.Supply() || !s.seen.image.Of(terms(m)) {
+	fewChanged := len(names) > 0 && len(names) <= m.View.Snapshot.NodeCount()/triedPart
+	if !fewChanged || s.of.Supply() != m.View.Snapshot.Supply() || !s.seen.image.Of(terms(m)) {
 		s.seen = seen{}
 		return false
 	}
-	since := s.calm.uneasy
-	if until, calm := s.calm.is(podsOn(m.View.Snapshot), m.View.Now); !calm {
+	since := s.stability.unstableSince
+	if until, stable := s.stability.reached(podsOn(m.View.Snapshot), m.View.Now); !stable {
 		m.wait(until, plan.QuietLongEnough)
 		return true
 	}
 	image := s.seen.image
 	s.seen = seen{}
-	if found, places := lookAt(m, image, names); found != "" {
+	if found, places := tryEach(m, image, names); found != "" {
 		s.target, s.at, s.rests = aim(m.View.Snapshot, []string{found}, false, places), m.View.Now, 0
 		return true
 	}
 	// The search comes as soon as it may, also where pods go on coming and going, unless the
 	// fleet rests.
-	s.calm.uneasy = since
+	s.stability.unstableSince = since
 	m.wait(m.View.Now.Add(sliceEvery), plan.NextSweep)
 	return true
 }
 
-// lookAt tries the nodes that the changes of the named nodes concern, since the image was
+// tryEach tries the nodes that the changes of the named nodes concern, since the image was
 // made, and returns the NodeClaim of one that may go to save money, with the places of its
 // pods; none if there is none.
-func lookAt(m *mover, image *consolidate.Image, names []string) (claim string, places map[string][]view.Place) {
+func tryEach(m *mover, image *consolidate.Image, names []string) (claim string, places map[string][]view.Place) {
 	var put []consolidate.Node
-	var gone []string
+	var removed []string
 	for _, name := range names {
 		state, there := m.View.Snapshot.State(name)
 		var x consolidate.Node
@@ -102,22 +102,22 @@ func lookAt(m *mover, image *consolidate.Image, names []string) (claim string, p
 		if there {
 			put = append(put, x)
 		} else {
-			gone = append(gone, name)
+			removed = append(removed, name)
 		}
 	}
-	l := image.With(put, gone)
+	l := image.With(put, removed)
 	if l == nil {
 		return "", nil
 	}
 	try := func(names []string, fresh bool) (all bool) {
-		limit := l.Work() + lookWork
+		limit := l.Work() + tryWork
 		for _, name := range names {
 			if claim != "" || l.Work() > limit {
 				return false
 			}
 			state, _ := m.View.Snapshot.State(name)
 			c := m.View.ClaimOf(state)
-			if move := l.Try(name, m.gates.balance(&c).least(state), fresh); move.Pays && m.may(m.gates.saving(&c)) {
+			if move := l.Try(name, m.gates.balance(&c).minSaving(state), fresh); move.Pays && m.deletable(m.gates.saving(&c)) {
 				claim, places = c.Name, move.Places
 			}
 		}
@@ -155,7 +155,7 @@ func movesFleet(m *mover) *offer.Fleet {
 // nodeOf returns the node of the candidate for a search, and whether it is part of one. A node that takes no
 // pods, as it is cordoned or not ready, has no room, and may go as any other. May says only
 // that the node is ours and has a price.
-func nodeOf(m *mover, of *candidate, state *cluster.NodeState) (x consolidate.Node, is bool) {
+func nodeOf(m *mover, of *candidate, state *cluster.NodeState) (x consolidate.Node, ok bool) {
 	c, n := of.claim, &state.Node
 	if of.pool.Deleting {
 		return x, false
