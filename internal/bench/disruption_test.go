@@ -204,12 +204,12 @@ func benchmarkOneGone(b *testing.B, search bool) {
 // set, until nothing is left to do.
 func oneGone(tb testing.TB, in engine.Input, pod string, search bool) swept {
 	tb.Helper()
-	next, err := in.Snapshot.Apply(cluster.Delta{Gone: cluster.Gone{Pods: []string{pod}}})
+	next, err := in.Snapshot.Apply(cluster.Delta{Removed: cluster.Removed{Pods: []string{pod}}})
 	if err != nil {
 		tb.Fatal(err)
 	}
 	in.Snapshot = next
-	return sweepUntil(tb, in, func(t engine.Trace) bool { return t.Looked && !search })
+	return sweepUntil(tb, in, func(t engine.Trace) bool { return t.ChangesTried && !search })
 }
 
 // settleAlone keeps the nodes from going that go as soon as any pod is gone: the sweep has

@@ -148,7 +148,7 @@ func benchmarkStuck(b *testing.B) {
 		pod[0].Node, pod[0].Unschedulable = fmt.Sprintf("node-%06d", (i+1)/2%largeNodes), false
 		delta := cluster.Delta{Put: cluster.Objects{Pods: pod}}
 		if i%2 == 0 {
-			delta = cluster.Delta{Gone: cluster.Gone{Pods: []string{pod[0].ID()}}}
+			delta = cluster.Delta{Removed: cluster.Removed{Pods: []string{pod[0].ID()}}}
 		}
 		next, err := snapshot.Apply(delta)
 		if err != nil {

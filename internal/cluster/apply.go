@@ -4,13 +4,13 @@ package cluster
 // that an object that was deleted and made anew can be in both. An unknown id in
 // Gone does no harm. The order within the lists does not matter.
 type Delta struct {
-	Put  Objects
-	Gone Gone
+	Put     Objects
+	Removed Removed
 }
 
-// Gone lists objects by id: namespace/name for pods, DaemonSets and
+// Removed lists objects by id: namespace/name for pods, DaemonSets and
 // PodDisruptionBudgets, kind/namespace/name for Workloads, the name for the rest.
-type Gone struct {
+type Removed struct {
 	Pods, Nodes, Claims, Pools, Classes, DaemonSets, Workloads, Namespaces, PodBudgets []string
 }
 
@@ -34,25 +34,25 @@ func (s Snapshot) Apply(d Delta) (Snapshot, error) {
 		return s, err
 	}
 	var claims []change[Claim]
-	if u.claims, claims, err = u.claims.apply(u.edit, claimKind(), pointers(d.Put.Claims), d.Gone.Claims); err != nil {
+	if u.claims, claims, err = u.claims.apply(u.edit, claimKind(), pointers(d.Put.Claims), d.Removed.Claims); err != nil {
 		return s, err
 	}
-	if u.namespaces, _, err = u.namespaces.apply(u.edit, namespaceKind(), pointers(d.Put.Namespaces), d.Gone.Namespaces); err != nil {
+	if u.namespaces, _, err = u.namespaces.apply(u.edit, namespaceKind(), pointers(d.Put.Namespaces), d.Removed.Namespaces); err != nil {
 		return s, err
 	}
-	if u.podBudgets, _, err = u.podBudgets.apply(u.edit, podBudgetKind(), pointers(d.Put.PodBudgets), d.Gone.PodBudgets); err != nil {
+	if u.podBudgets, _, err = u.podBudgets.apply(u.edit, podBudgetKind(), pointers(d.Put.PodBudgets), d.Removed.PodBudgets); err != nil {
 		return s, err
 	}
 	var workloads []change[Workload]
-	if u.workloads, workloads, err = u.workloads.apply(u.edit, workloadKind(), pointers(d.Put.Workloads), d.Gone.Workloads); err != nil {
+	if u.workloads, workloads, err = u.workloads.apply(u.edit, workloadKind(), pointers(d.Put.Workloads), d.Removed.Workloads); err != nil {
 		return s, err
 	}
 	var nodes []change[Node]
-	if u.nodes, nodes, err = u.nodes.apply(u.edit, nodeKind(), pointers(d.Put.Nodes), d.Gone.Nodes); err != nil {
+	if u.nodes, nodes, err = u.nodes.apply(u.edit, nodeKind(), pointers(d.Put.Nodes), d.Removed.Nodes); err != nil {
 		return s, err
 	}
 	var pods []change[pod]
-	if u.pods, pods, err = u.pods.apply(u.edit, podKind(), records(d.Put.Pods), d.Gone.Pods); err != nil {
+	if u.pods, pods, err = u.pods.apply(u.edit, podKind(), records(d.Put.Pods), d.Removed.Pods); err != nil {
 		return s, err
 	}
 	for _, c := range workloads {
@@ -129,7 +129,7 @@ func (u *update) derive(nodes []change[Node], claims []change[Claim], pods []cha
 func (u *update) again() (nodes []change[Node], claims []change[Claim], pods []change[pod]) {
 	u.groups, u.waiting, u.anti = tree[*Group]{}, tree[none]{}, tree[none]{}
 	u.loads, u.rooms, u.kinds = tree[*Load]{}, tree[*Load]{}, tree[kindOfNode]{}
-	u.unsettled, u.reserved, u.lots = tree[*Claim]{}, tree[*Claim]{}, tree[Lot]{}
+	u.inTransition, u.reserved, u.lots = tree[*Claim]{}, tree[*Claim]{}, tree[Lot]{}
 	for _, n := range u.nodes.rows.list() {
 		nodes = append(nodes, change[Node]{now: n})
 	}
@@ -152,9 +152,9 @@ func records(in []Pod) []*pod {
 	const batch = 16
 	out := make([]*pod, len(in))
 	for from := 0; from < len(in); from += batch {
-		some := make([]pod, min(batch, len(in)-from))
-		for i := range some {
-			p := &some[i]
+		chunk := make([]pod, min(batch, len(in)-from))
+		for i := range chunk {
+			p := &chunk[i]
 			p.Pod = in[from+i]
 			p.id = p.ID()
 			out[from+i] = p

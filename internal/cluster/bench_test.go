@@ -107,7 +107,7 @@ func BenchmarkApply_OnePod(b *testing.B) {
 	}{
 		{"comes", base, Delta{Put: Objects{Pods: []Pod{come}}}},
 		{"bound", pending, Delta{Put: Objects{Pods: []Pod{bind}}}},
-		{"goes", bound, Delta{Gone: Gone{Pods: []string{come.ID()}}}},
+		{"goes", bound, Delta{Removed: Removed{Pods: []string{come.ID()}}}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()

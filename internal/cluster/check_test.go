@@ -83,7 +83,7 @@ func TestNewAndApply_NameWhatIsWrong(t *testing.T) {
 		s := build(t, Objects{Pods: []Pod{app("other", "web")}})
 		before := view(s)
 		for _, on := range []Snapshot{{}, s} {
-			next, err := on.Apply(Delta{Put: c.o, Gone: Gone{Pods: []string{"shop/other"}}})
+			next, err := on.Apply(Delta{Put: c.o, Removed: Removed{Pods: []string{"shop/other"}}})
 			if err == nil || strings.TrimPrefix(err.Error(), "cluster index: ") != c.want {
 				t.Errorf("%v, want %s", err, c.want)
 			}

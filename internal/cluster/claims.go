@@ -26,17 +26,17 @@ type Lot struct {
 	taints []Taint      // likewise
 }
 
-// Unsettled returns the NodeClaims that need attention, by name. A NodeClaim
+// InTransition returns the NodeClaims that need attention, by name. A NodeClaim
 // needs no attention if it is launched, registered and initialized, neither
 // deleting, interrupted nor about to go, replaces nothing, and if its node is
 // known, Ready, neither Cordoned, Disrupted nor Deleting, Busy, and has neither a
 // preference (PreferNoSchedule) that the NodeClaim does not have nor a taint of the
 // daemon. Callers must not change them.
-func (s Snapshot) Unsettled() []*Claim { return s.unsettled.list() }
+func (s Snapshot) InTransition() []*Claim { return s.inTransition.list() }
 
-// IsUnsettled says whether the named NodeClaim exists and needs attention.
-func (s Snapshot) IsUnsettled(claim string) bool {
-	_, there := s.unsettled.get(claim)
+// IsInTransition says whether the named NodeClaim exists and needs attention.
+func (s Snapshot) IsInTransition(claim string) bool {
+	_, there := s.inTransition.get(claim)
 	return there
 }
 
@@ -100,9 +100,9 @@ func (s Snapshot) SourcesOf(c *Claim) (out []Claim) {
 	return out
 }
 
-// settled says whether the claim needs no attention. l is the load of its node.
+// steady says whether the claim needs no attention. l is the load of its node.
 // An unknown node is not Ready.
-func (c *Claim) settled(l *Load) bool {
+func (c *Claim) steady(l *Load) bool {
 	return c.Launched && c.Registered && c.Initialized && c.Disrupting == nil && c.Move == nil &&
 		l.Node.Ready && l.Node.TakesPods(c) && l.busy > 0 && !c.marked(l.Node.Taints)
 }
@@ -116,13 +116,13 @@ func (c *Claim) marked(taints []Taint) bool {
 }
 
 // setClaim files the claim under its pool. Where the claim names a node,
-// fileLoads decides later whether the claim is settled.
+// fileLoads decides later whether the claim is in transition.
 func (u *update) setClaim(c change[Claim]) {
 	if c.now != nil {
 		u.allot(c.now, 1) // before the old one leaves, so that a Lot that stays is one Lot
 	}
 	if c.old != nil {
-		u.unsettled = u.unsettled.remove(u.edit, c.old.Name)
+		u.inTransition = u.inTransition.remove(u.edit, c.old.Name)
 		u.allot(c.old, -1)
 		if c.old.Reservation != "" {
 			u.reserved = u.reserved.remove(u.edit, c.old.inReservation())
@@ -138,7 +138,7 @@ func (u *update) setClaim(c change[Claim]) {
 			u.reserved = u.reserved.put(u.edit, c.now.inReservation(), c.now)
 		}
 		if c.now.Node == "" {
-			u.unsettled = u.unsettled.put(u.edit, c.now.Name, c.now)
+			u.inTransition = u.inTransition.put(u.edit, c.now.Name, c.now)
 			return
 		}
 		l := u.ownLoad(c.now.Node)

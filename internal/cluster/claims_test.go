@@ -10,20 +10,20 @@ import (
 
 func claimNames(s Snapshot) []string {
 	var out []string
-	for _, c := range s.Unsettled() {
+	for _, c := range s.InTransition() {
 		out = append(out, c.Name)
 	}
 	return out
 }
 
-func TestUnsettled_FollowsTheClaimItsNodeAndItsPods(t *testing.T) {
+func TestInTransition_FollowsTheClaimItsNodeAndItsPods(t *testing.T) {
 	claim := Claim{Name: "k", Node: "n", Launched: true, Registered: true, Initialized: true}
 	node := Node{Name: "n", Ready: true}
 	pod := app("a", "web")
 	pod.Node = "n"
 	settled := func() Objects { return Objects{Claims: []Claim{claim}, Nodes: []Node{node}, Pods: []Pod{pod}} }
 	s := build(t, settled())
-	if names := claimNames(s); len(names) != 0 || s.IsUnsettled("k") {
+	if names := claimNames(s); len(names) != 0 || s.IsInTransition("k") {
 		t.Fatalf("%v while its node runs a pod", names)
 	}
 	for name, spoil := range map[string]func(*Objects){
@@ -44,15 +44,15 @@ func TestUnsettled_FollowsTheClaimItsNodeAndItsPods(t *testing.T) {
 		o := settled()
 		spoil(&o)
 		spoilt := put(t, s, o)
-		if names := claimNames(spoilt); !slices.Equal(names, []string{"k"}) || !spoilt.IsUnsettled("k") {
+		if names := claimNames(spoilt); !slices.Equal(names, []string{"k"}) || !spoilt.IsInTransition("k") {
 			t.Errorf("%s: %v", name, names)
 		}
 		if names := claimNames(put(t, spoilt, settled())); len(names) != 0 {
 			t.Errorf("%s: %v after that is over", name, names)
 		}
 	}
-	for name, gone := range map[string]Gone{"node": {Nodes: []string{"n"}}, "pod": {Pods: []string{"shop/a"}}} {
-		left, err := s.Apply(Delta{Gone: gone})
+	for name, gone := range map[string]Removed{"node": {Nodes: []string{"n"}}, "pod": {Pods: []string{"shop/a"}}} {
+		left, err := s.Apply(Delta{Removed: gone})
 		if names := claimNames(left); err != nil || len(names) != 1 {
 			t.Errorf("%v, %v when the %s is gone", names, err, name)
 		}
@@ -61,7 +61,7 @@ func TestUnsettled_FollowsTheClaimItsNodeAndItsPods(t *testing.T) {
 
 // A selector that looks at another label makes the index group all pods anew,
 // here in the very delta that takes the node away.
-func TestUnsettled_OutlivesGroupingAnew(t *testing.T) {
+func TestInTransition_OutlivesGroupingAnew(t *testing.T) {
 	pod, looks := app("a", "web"), app("b", "web")
 	pod.Node = "n"
 	looks.Shape.Spread = []Spread{{Key: label.Zone, MaxSkew: 1, Selector: PodSelector{Match: label.All(label.Is("app", "web"))}}}
@@ -69,7 +69,7 @@ func TestUnsettled_OutlivesGroupingAnew(t *testing.T) {
 		Claims: []Claim{{Name: "k", Pool: "p", Node: "n", InstanceType: "a", Launched: true, Registered: true, Initialized: true}},
 		Nodes:  []Node{{Name: "n", Ready: true}}, Pods: []Pod{pod},
 	})
-	s, err := s.Apply(Delta{Put: Objects{Pods: []Pod{looks}}, Gone: Gone{Nodes: []string{"n"}}})
+	s, err := s.Apply(Delta{Put: Objects{Pods: []Pod{looks}}, Removed: Removed{Nodes: []string{"n"}}})
 	if names := claimNames(s); err != nil || !slices.Equal(names, []string{"k"}) {
 		t.Errorf("%v, %v", names, err)
 	}
@@ -95,7 +95,7 @@ func TestLots_CountAlikeTogether(t *testing.T) {
 	if slices.Sort(counts); !slices.Equal(counts, []int64{1, 1, 1, 2}) {
 		t.Errorf("%v", counts)
 	}
-	gone, err := s.Apply(Delta{Gone: Gone{Claims: []string{"k0", "k1", "k3"}}})
+	gone, err := s.Apply(Delta{Removed: Removed{Claims: []string{"k0", "k1", "k3"}}})
 	if n := len(slices.Collect(gone.Lots("p"))); err != nil || n != 2 {
 		t.Errorf("%d, %v", n, err)
 	}
@@ -156,8 +156,8 @@ func TestState_KnowsItsClaim(t *testing.T) {
 	if _, ok := m.Claim(); ok {
 		t.Error("a node that no NodeClaim names has one")
 	}
-	s, err := s.Apply(Delta{Gone: Gone{Nodes: []string{"m", "n"}, Claims: []string{"k0", "k1"}}})
-	if err != nil || s.loads.size+s.unsettled.size+s.reserved.size+s.lots.size+s.kinds.size != 0 {
-		t.Errorf("%d loads, %d claims and %d lots are kept of nothing, %v", s.loads.size, s.unsettled.size, s.lots.size, err)
+	s, err := s.Apply(Delta{Removed: Removed{Nodes: []string{"m", "n"}, Claims: []string{"k0", "k1"}}})
+	if err != nil || s.loads.size+s.inTransition.size+s.reserved.size+s.lots.size+s.kinds.size != 0 {
+		t.Errorf("%d loads, %d claims and %d lots are kept of nothing, %v", s.loads.size, s.inTransition.size, s.lots.size, err)
 	}
 }

@@ -10,7 +10,7 @@
 // everything that the delta does not touch. Pods are indexed by group (Group:
 // pods that are interchangeable to the packer), nodes with their pods (Load) and
 // by their free room, and NodeClaims by whether they still need attention
-// (Unsettled). NodeClaims that may become the same use the same memory for what
+// (InTransition). NodeClaims that may become the same use the same memory for what
 // says so, and Kinds tells which nodes differ by more than their name. Supply is
 // what new nodes can be made of. A Group, a Load or a Supply keeps its pointer as
 // long as nothing about it changes, so that callers can cache results by the

@@ -155,23 +155,23 @@ const anyNamespace = ""
 // watches calls f with every label key that the selectors of a pod of this shape
 // look at in other pods, and with the namespace of these pods.
 func (s *Shape) watches(own string, f func(namespace, key string)) {
-	look := func(namespace string, p *PodSelector) {
+	watch := func(namespace string, p *PodSelector) {
 		for _, r := range p.Match {
 			f(namespace, r.Key())
 		}
 	}
 	for i := range s.Spread {
-		look(own, &s.Spread[i].Selector)
+		watch(own, &s.Spread[i].Selector)
 	}
 	for _, terms := range [2][]PodTerm{s.PodAffinity, s.PodAntiAffinity} {
 		for i := range terms {
 			t := &terms[i]
 			if !t.InNamespaces.Nothing {
-				look(anyNamespace, &t.Selector)
+				watch(anyNamespace, &t.Selector)
 				continue
 			}
 			for _, n := range t.Namespaces {
-				look(n, &t.Selector)
+				watch(n, &t.Selector)
 			}
 		}
 	}

@@ -88,11 +88,11 @@ func TestSnapshot_NodesChangedAreThoseWhoseStateHas(t *testing.T) {
 		"nothing":    {Delta{}, nil},
 		"pod waits":  {Delta{Put: Objects{Pods: []Pod{app("q", "web")}}}, nil},
 		"pod comes":  {Delta{Put: Objects{Pods: []Pod{on("q", "c")}}}, []string{"c"}},
-		"pod goes":   {Delta{Gone: Gone{Pods: []string{"shop/p"}}}, []string{"a"}},
+		"pod goes":   {Delta{Removed: Removed{Pods: []string{"shop/p"}}}, []string{"a"}},
 		"claim":      {Delta{Put: Objects{Claims: []Claim{{Name: "of-b", UID: "of-b", Node: "b", Deleting: true}}}}, []string{"b"}},
-		"claim goes": {Delta{Gone: Gone{Claims: []string{"of-b"}}}, []string{"b"}},
+		"claim goes": {Delta{Removed: Removed{Claims: []string{"of-b"}}}, []string{"b"}},
 		"node":       {Delta{Put: Objects{Nodes: []Node{{Name: "c", UID: "c", Cordoned: true}}}}, []string{"c"}},
-		"node goes":  {Delta{Gone: Gone{Nodes: []string{"c"}}}, []string{"c"}},
+		"node goes":  {Delta{Removed: Removed{Nodes: []string{"c"}}}, []string{"c"}},
 		"node comes": {Delta{Put: Objects{Nodes: []Node{{Name: "d", UID: "d"}}}}, []string{"d"}},
 	} {
 		next, err := s.Apply(c.delta)
@@ -142,7 +142,7 @@ func TestGroups_SplitByTheLabelsThatSelectorsLookAt(t *testing.T) {
 	if g := watched.GroupFor("shop", label.FromMap(map[string]string{"app": "db", "other": "1"}), Shape{}); g.PendingCount() != 1 {
 		t.Errorf("%s has %d pods", g.Key, g.PendingCount())
 	}
-	again, err := watched.Apply(Delta{Gone: Gone{Workloads: []string{w.ID()}}})
+	again, err := watched.Apply(Delta{Removed: Removed{Workloads: []string{w.ID()}}})
 	if err != nil || count(again) != 1 || count(watched) != 2 {
 		t.Errorf("%d groups when nobody looks any more, %d before, %v", count(again), count(watched), err)
 	}
@@ -216,11 +216,11 @@ func TestState_NodeThatComesAfterItsPods(t *testing.T) {
 	if n, ok := s.State("late"); !ok || n.Used.MilliCPU != 300 || n.Free.MilliCPU != 700 || !n.Busy() {
 		t.Error("the node does not carry its pod")
 	}
-	s, err := s.Apply(Delta{Gone: Gone{Nodes: []string{"late"}}})
+	s, err := s.Apply(Delta{Removed: Removed{Nodes: []string{"late"}}})
 	if _, ok := s.State("late"); err != nil || ok || len(slices.Collect(s.Roomy(quantity.Resources{}))) != 0 {
 		t.Error("the node is still there")
 	}
-	s, err = s.Apply(Delta{Gone: Gone{Pods: []string{"shop/a"}}})
+	s, err = s.Apply(Delta{Removed: Removed{Pods: []string{"shop/a"}}})
 	if err != nil || s.loads.size != 0 || s.groups.size != 0 {
 		t.Errorf("%d loads and %d groups are kept of nothing", s.loads.size, s.groups.size)
 	}
@@ -274,7 +274,7 @@ func TestApply_ManyPodsInPiecesEqualOneBuild(t *testing.T) {
 	for _, p := range o.Pods[100:] {
 		gone = append(gone, p.ID())
 	}
-	s, err := s.Apply(Delta{Gone: Gone{Pods: gone}})
+	s, err := s.Apply(Delta{Removed: Removed{Pods: gone}})
 	if diff := cmp.Diff(view(build(t, Objects{Nodes: o.Nodes, Pods: o.Pods[:100]})), view(s)); err != nil || diff != "" {
 		t.Fatal(err, diff)
 	}
@@ -299,7 +299,7 @@ func TestSupply_PointerStaysUntilContentChanges(t *testing.T) {
 	if same := put(t, s, o()); same.Supply() != s.Supply() {
 		t.Error("equal content got a new pointer")
 	}
-	if same, err := s.Apply(Delta{Gone: Gone{Pools: []string{"unknown"}, Pods: []string{"shop/x"}}}); err != nil || same.Supply() != s.Supply() {
+	if same, err := s.Apply(Delta{Removed: Removed{Pools: []string{"unknown"}, Pods: []string{"shop/x"}}}); err != nil || same.Supply() != s.Supply() {
 		t.Error("a pod that goes changed the supply")
 	}
 	for name, change := range map[string]func(*Objects){
@@ -321,7 +321,7 @@ func TestSupply_PointerStaysUntilContentChanges(t *testing.T) {
 			t.Errorf("%s: the pointer stays", name)
 		}
 	}
-	gone, err := s.Apply(Delta{Gone: Gone{Pools: []string{"p"}}})
+	gone, err := s.Apply(Delta{Removed: Removed{Pools: []string{"p"}}})
 	if err != nil || gone.Supply() == s.Supply() || len(gone.Pools()) != 1 || len(s.Pools()) != 2 {
 		t.Errorf("after a pool went: %+v, %v", gone.Pools(), err)
 	}
@@ -415,7 +415,7 @@ func TestApply_GoneThenPutInOneDelta(t *testing.T) {
 	s := build(t, Objects{Pods: []Pod{app("a", "web"), app("b", "web")}})
 	anew, other := app("a", "db"), app("c", "web")
 	anew.UID, other.UID = "new", "a"
-	s, err := s.Apply(Delta{Put: Objects{Pods: []Pod{other, anew}}, Gone: Gone{Pods: []string{"shop/a", "shop/b", "shop/never"}}})
+	s, err := s.Apply(Delta{Put: Objects{Pods: []Pod{other, anew}}, Removed: Removed{Pods: []string{"shop/a", "shop/b", "shop/never"}}})
 	if got := ids(s.Pods()); err != nil || !slices.Equal(got, []string{"shop/a", "shop/c"}) {
 		t.Errorf("%v, %v", got, err)
 	}

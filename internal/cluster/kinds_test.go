@@ -34,7 +34,7 @@ func TestNodeKinds_ChangeWithLabelsAndTaintsOnly(t *testing.T) {
 	if s.NodeKinds() != before {
 		t.Error("a pod makes other kinds of nodes")
 	}
-	put(Delta{Gone: Gone{Nodes: []string{"n0"}}})
+	put(Delta{Removed: Removed{Nodes: []string{"n0"}}})
 	if !has("ssd") {
 		t.Error("the last node of a kind is forgotten")
 	}

@@ -176,7 +176,7 @@ func indexed(s Snapshot) []string {
 		}
 		out = append(out, a.say("node "+n.Node.Name))
 	}
-	for _, c := range s.Unsettled() {
+	for _, c := range s.InTransition() {
 		out = append(out, "unsettled "+c.Name)
 	}
 	pools := map[string]bool{}

@@ -52,7 +52,7 @@ func (p *Pod) Controller() string {
 	if p.Owner.Kind == "ReplicaSet" {
 		for _, key := range [...]string{"pod-template-hash", "rollouts-pod-template-hash"} {
 			if hash, has := p.Labels.Get(key); has {
-				if name, is := strings.CutSuffix(p.Owner.Name, "-"+hash); is {
+				if name, ok := strings.CutSuffix(p.Owner.Name, "-"+hash); ok {
 					return p.Namespace + "/" + name
 				}
 			}

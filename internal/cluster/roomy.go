@@ -63,20 +63,20 @@ func roomKey(free quantity.Resources, node string) string { return cellOf(free).
 // as the coarse order tells. Roomy does not check whether a node takes pods at all.
 func (s Snapshot) Roomy(need quantity.Resources) iter.Seq[*NodeState] {
 	return func(yield func(*NodeState) bool) {
-		least := cellOf(need)
-		memory := least.sum - least.cpu
-		next, more := least, true
+		needed := cellOf(need)
+		memory := needed.sum - needed.cpu
+		next, more := needed, true
 		for more {
 			more = false
 			for key, l := range s.rooms.from(next.key()) {
 				at := cellAt(key)
 				switch {
 				case at.kinds > next.kinds: // a new part begins, where the search starts over
-					next, more = cell{at.kinds, least.sum, least.cpu}, true
-				case at.cpu < least.cpu:
-					next, more = cell{at.kinds, at.sum, least.cpu}, true
+					next, more = cell{at.kinds, needed.sum, needed.cpu}, true
+				case at.cpu < needed.cpu:
+					next, more = cell{at.kinds, at.sum, needed.cpu}, true
 				case at.sum-at.cpu < memory: // cells with more CPU have even less memory at this sum
-					next, more = cell{at.kinds, at.sum + 1, least.cpu}, true
+					next, more = cell{at.kinds, at.sum + 1, needed.cpu}, true
 				case !need.Fits(l.Free):
 				case !yield(&NodeState{l, s.groups}):
 					return

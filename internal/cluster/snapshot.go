@@ -39,7 +39,7 @@ type Snapshot struct {
 	loads         tree[*Load]
 	rooms         tree[*Load] // by free room
 	kinds         tree[kindOfNode]
-	unsettled     tree[*Claim]
+	inTransition  tree[*Claim]
 	reserved      tree[*Claim]        // NodeClaims in a reservation, by reservation and name
 	lots          tree[Lot]           // by pool
 	watched       tree[int64]         // namespace/label key -> number of selectors that look at the key in the namespace

@@ -112,7 +112,7 @@ func (n *NodeState) Nominated() iter.Seq[Pod] { return each(n.nominated) }
 
 // Expects returns the id of the first of these pods, if the node, whose NodeClaim is c, takes
 // pods, so that they have their places there; false if none has.
-func (n *NodeState) Expects(c *Claim) (pod string, is bool) {
+func (n *NodeState) Expects(c *Claim) (pod string, ok bool) {
 	if len(n.nominated) == 0 || !n.Node.TakesPods(c) {
 		return "", false
 	}
@@ -281,7 +281,7 @@ func (l *Load) findShare(group string) (int, bool) {
 
 // fileLoads drops the unknown nodes that no pod or claim names any more. It
 // files the other nodes by their free room, and their claims by whether they are
-// settled.
+// in transition.
 func (u *update) fileLoads() {
 	for _, l := range u.loaded {
 		was := l.room
@@ -299,7 +299,7 @@ func (u *update) fileLoads() {
 			u.loads = u.loads.remove(u.edit, l.Node.Name)
 		}
 		for _, c := range l.claims {
-			u.unsettled = file(u.unsettled, u.edit, c.Name, c, !c.settled(l))
+			u.inTransition = file(u.inTransition, u.edit, c.Name, c, !c.steady(l))
 		}
 	}
 }

@@ -20,15 +20,15 @@ type Supply struct {
 
 // apply returns the supply itself where the delta changes nothing.
 func (s *Supply) apply(d Delta) (*Supply, error) {
-	pools, poolsNew, err := merge("nodepool", s.Pools, d.Put.Pools, d.Gone.Pools, poolID, func(p Pool) string { return p.UID }, checkPool, samePool)
+	pools, poolsNew, err := merge("nodepool", s.Pools, d.Put.Pools, d.Removed.Pools, poolID, func(p Pool) string { return p.UID }, checkPool, samePool)
 	if err != nil {
 		return s, err
 	}
-	classes, classesNew, err := merge("ec2nodeclass", s.Classes, d.Put.Classes, d.Gone.Classes, classID, nil, checkClass, sameClass)
+	classes, classesNew, err := merge("ec2nodeclass", s.Classes, d.Put.Classes, d.Removed.Classes, classID, nil, checkClass, sameClass)
 	if err != nil {
 		return s, err
 	}
-	daemons, daemonsNew, err := merge("daemonset", s.DaemonSets, d.Put.DaemonSets, d.Gone.DaemonSets, DaemonSet.ID,
+	daemons, daemonsNew, err := merge("daemonset", s.DaemonSets, d.Put.DaemonSets, d.Removed.DaemonSets, DaemonSet.ID,
 		func(d DaemonSet) string { return d.UID }, checkDaemonSet, sameDaemonSet)
 	if err != nil || !poolsNew && !classesNew && !daemonsNew {
 		return s, err
@@ -43,12 +43,12 @@ func classID(c Class) string { return c.Name }
 // merge returns the sorted list without the gone objects and with the put
 // objects. It also says whether the result differs from the list. An object that
 // is put unchanged keeps its old memory.
-func merge[T any](kind string, list, put []T, gone []string, id, uid func(T) string, check func(T) error, same func(a, b T) bool) ([]T, bool, error) {
-	if len(put) == 0 && len(gone) == 0 {
+func merge[T any](kind string, list, put []T, removed []string, id, uid func(T) string, check func(T) error, same func(a, b T) bool) ([]T, bool, error) {
+	if len(put) == 0 && len(removed) == 0 {
 		return list, false, nil
 	}
 	order := func(x T, id2 string) int { return strings.Compare(id(x), id2) }
-	out := slices.DeleteFunc(slices.Clone(list), func(x T) bool { return slices.Contains(gone, id(x)) })
+	out := slices.DeleteFunc(slices.Clone(list), func(x T) bool { return slices.Contains(removed, id(x)) })
 	changed := false
 	given := map[string]bool{}
 	for _, x := range slices.SortedStableFunc(slices.Values(put), func(a, b T) int { return strings.Compare(id(a), id(b)) }) {

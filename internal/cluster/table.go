@@ -25,9 +25,9 @@ type change[T any] struct{ old, now *T }
 
 // apply removes the gone rows, then sorts the other rows and puts them. It
 // returns what changed.
-func (t table[T]) apply(e *edit, k kind[T], put []*T, gone []string) (table[T], []change[T], error) {
+func (t table[T]) apply(e *edit, k kind[T], put []*T, removed []string) (table[T], []change[T], error) {
 	var changes []change[T]
-	for _, id := range gone {
+	for _, id := range removed {
 		if old, there := t.rows.get(id); there {
 			changes = append(changes, change[T]{old: old})
 			t.rows = t.rows.remove(e, id)

@@ -259,8 +259,8 @@ func (p *page[V]) walk(start string, yield func(string, V) bool) bool {
 // changed returns the keys that only one of the trees has, or that the trees have with
 // different values; sorted. It skips the pages that the trees share, so what it costs grows
 // with what has changed, and a little with the number of pages.
-func changed[V comparable](was, is tree[V]) (keys []string) {
-	before, after := was.leaves(), is.leaves()
+func changed[V comparable](was, now tree[V]) (keys []string) {
+	before, after := was.leaves(), now.leaves()
 	for p := range after {
 		if before[p] {
 			continue
@@ -276,7 +276,7 @@ func changed[V comparable](was, is tree[V]) (keys []string) {
 			continue
 		}
 		for _, key := range p.keys {
-			if _, there := is.get(key); !there {
+			if _, there := now.get(key); !there {
 				keys = append(keys, key)
 			}
 		}

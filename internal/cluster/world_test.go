@@ -131,7 +131,7 @@ func (d *dice) delta() Delta {
 		x.Put.Pods = append(x.Put.Pods, d.pod())
 	}
 	for range d.roll(3) {
-		x.Gone.Pods = append(x.Gone.Pods, d.pod().ID())
+		x.Removed.Pods = append(x.Removed.Pods, d.pod().ID())
 	}
 	if d.roll(4) == 1 {
 		x.Put.Claims = append(x.Put.Claims, d.claim())
@@ -140,11 +140,11 @@ func (d *dice) delta() Delta {
 	case 1, 2, 3:
 		x.Put.Nodes = append(x.Put.Nodes, d.node())
 	case 4:
-		x.Gone.Nodes = append(x.Gone.Nodes, d.node().Name)
+		x.Removed.Nodes = append(x.Removed.Nodes, d.node().Name)
 	case 5:
 		x.Put.Workloads = append(x.Put.Workloads, Workload{Kind: "ReplicaSet", Namespace: "shop", Name: d.one("w0", "w1"), Missing: int64(d.roll(3)), Shape: d.shape()})
 	case 6:
-		x.Gone.Workloads = append(x.Gone.Workloads, "ReplicaSet/shop/"+d.one("w0", "w1"))
+		x.Removed.Workloads = append(x.Removed.Workloads, "ReplicaSet/shop/"+d.one("w0", "w1"))
 	case 7:
 		x.Put.Namespaces = append(x.Put.Namespaces, Namespace{Name: "shop", Labels: d.labels()})
 	case 8:
@@ -152,8 +152,8 @@ func (d *dice) delta() Delta {
 		x.Put.Classes = append(x.Put.Classes, d.class())
 		x.Put.DaemonSets = append(x.Put.DaemonSets, DaemonSet{Namespace: "shop", Name: d.one("d0", "d1"), Shape: d.shape()})
 	case 9:
-		x.Gone.Pools, x.Gone.Classes, x.Gone.DaemonSets = []string{d.one("q0", "q1")}, []string{d.one("c0", "c1")}, []string{"shop/" + d.one("d0", "d1")}
-		x.Gone.Claims, x.Gone.Namespaces = []string{d.claim().Name}, []string{"shop"}
+		x.Removed.Pools, x.Removed.Classes, x.Removed.DaemonSets = []string{d.one("q0", "q1")}, []string{d.one("c0", "c1")}, []string{"shop/" + d.one("d0", "d1")}
+		x.Removed.Claims, x.Removed.Namespaces = []string{d.claim().Name}, []string{"shop"}
 	}
 	switch d.roll(40) {
 	case 1:
@@ -195,14 +195,14 @@ func change1[T any](m *map[string]T, gone []string, put []T, id func(T) string) 
 }
 
 func (m *model) apply(d Delta) {
-	change1(&m.pods, d.Gone.Pods, d.Put.Pods, Pod.ID)
-	change1(&m.nodes, d.Gone.Nodes, d.Put.Nodes, func(n Node) string { return n.Name })
-	change1(&m.claims, d.Gone.Claims, d.Put.Claims, func(c Claim) string { return c.Name })
-	change1(&m.pools, d.Gone.Pools, d.Put.Pools, poolID)
-	change1(&m.classes, d.Gone.Classes, d.Put.Classes, classID)
-	change1(&m.daemonSets, d.Gone.DaemonSets, d.Put.DaemonSets, DaemonSet.ID)
-	change1(&m.workloads, d.Gone.Workloads, d.Put.Workloads, Workload.ID)
-	change1(&m.namespaces, d.Gone.Namespaces, d.Put.Namespaces, func(n Namespace) string { return n.Name })
+	change1(&m.pods, d.Removed.Pods, d.Put.Pods, Pod.ID)
+	change1(&m.nodes, d.Removed.Nodes, d.Put.Nodes, func(n Node) string { return n.Name })
+	change1(&m.claims, d.Removed.Claims, d.Put.Claims, func(c Claim) string { return c.Name })
+	change1(&m.pools, d.Removed.Pools, d.Put.Pools, poolID)
+	change1(&m.classes, d.Removed.Classes, d.Put.Classes, classID)
+	change1(&m.daemonSets, d.Removed.DaemonSets, d.Put.DaemonSets, DaemonSet.ID)
+	change1(&m.workloads, d.Removed.Workloads, d.Put.Workloads, Workload.ID)
+	change1(&m.namespaces, d.Removed.Namespaces, d.Put.Namespaces, func(n Namespace) string { return n.Name })
 }
 
 // objects lists everything in the order of the maps, which is random.
@@ -261,7 +261,7 @@ func view(s Snapshot) []string {
 		say("on %s %v: %v", name, ok, ids(s.PodsOn(name)))
 	}
 	var unsettled []string
-	for _, c := range s.Unsettled() {
+	for _, c := range s.InTransition() {
 		unsettled = append(unsettled, fmt.Sprintf("%+v", *c))
 	}
 	say("unsettled %v", unsettled)

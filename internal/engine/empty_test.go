@@ -75,7 +75,7 @@ func (w *world) disagreements(out engine.Output) (list []string, next time.Time)
 		begins[d.Claim] = true
 	}
 	for _, x := range engine.Standings(engine.Input{Snapshot: snap, Memory: w.memory, Policy: w.policy, Now: w.now, Seed: w.seed}).Nodes {
-		if x.Goes != "" || x.For != plan.Empty {
+		if x.DeletedFor != "" || x.For != plan.Empty {
 			continue
 		}
 		switch said := x.Stay.Reason == plan.NextToGo; {

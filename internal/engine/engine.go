@@ -88,8 +88,8 @@ type Memory struct {
 	moves   moves.State
 	// cursor is the unfinished plan; nil if there is none.
 	cursor *cursor
-	// keptStatic says that the last Step only launched nodes of static pools.
-	keptStatic bool
+	// launchedStatic says that the last Step only launched nodes of static pools.
+	launchedStatic bool
 }
 
 // After returns the memory of a daemon that starts, where nodes went until the given time
@@ -128,12 +128,12 @@ func (m Memory) WithShortages(s Shortages) Memory {
 // or cost more than they are worth; see package moves.
 func Step(in Input) Output {
 	in.Policy = in.Policy.WithDefaults()
-	kept := keepStatic(in)
-	if out, first := kept.first(); first {
+	statics := launchStatic(in)
+	if out, first := statics.first(); first {
 		return out
 	}
 	c, units := resume(in) // the cursor of the plan, and the work that is left
-	return kept.rest(withMoves(in, planned(c, units)))
+	return statics.rest(withMoves(in, planned(c, units)))
 }
 
 // planned returns the plan of the cursor, made with so many units of work. Step calls it for

@@ -10,8 +10,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// kept is what a Step does to keep the nodes of static pools.
-type kept struct {
+// staticLaunches is what a Step does to keep the nodes of static pools.
+type staticLaunches struct {
 	in       Input
 	launcher *static.Launcher // nil where there is no static pool
 	journal  *journal.Journal
@@ -21,9 +21,9 @@ type kept struct {
 // lack: their NodeClaims could not be created.
 const staticEvery = time.Second
 
-// keepStatic launches what static pools lack.
-func keepStatic(in Input) kept {
-	k := kept{in: in, journal: &journal.Journal{}}
+// launchStatic launches what static pools lack.
+func launchStatic(in Input) staticLaunches {
+	k := staticLaunches{in: in, journal: &journal.Journal{}}
 	for _, p := range in.Snapshot.Supply().Pools {
 		if p.Static && k.launcher == nil {
 			remembered := in.Memory.Next(in.Snapshot, in.Now)
@@ -37,8 +37,8 @@ func keepStatic(in Input) kept {
 }
 
 // first returns the Step that launches the nodes, and whether the demand waits for them.
-func (k kept) first() (out Output, yes bool) {
-	if k.launcher == nil || len(k.launcher.Launches) == 0 || k.in.Memory.keptStatic {
+func (k staticLaunches) first() (out Output, yes bool) {
+	if k.launcher == nil || len(k.launcher.Launches) == 0 || k.in.Memory.launchedStatic {
 		return Output{}, false
 	}
 	t := cursor{in: k.in, try: 1}.begin(math.MaxInt)
@@ -53,7 +53,7 @@ func (k kept) first() (out Output, yes bool) {
 }
 
 // output returns the launches alone.
-func (k kept) output(t *try, a *assign.Assigner) Output {
+func (k staticLaunches) output(t *try, a *assign.Assigner) Output {
 	out := Output{Plan: plan.Plan{Outcomes: a.Outcomes, Lacking: k.launcher.Lacking}}
 	sortOutcomes(out.Plan.Outcomes)
 	for _, l := range k.launcher.Launches {
@@ -62,15 +62,15 @@ func (k kept) output(t *try, a *assign.Assigner) Output {
 	}
 	out.Plan.Actions = append(out.Plan.Actions, a.Wait)
 	out.Memory = k.in.Memory
-	out.Memory.Memory, out.Memory.cursor, out.Memory.keptStatic = *a.Memory, nil, true
+	out.Memory.Memory, out.Memory.cursor, out.Memory.launchedStatic = *a.Memory, nil, true
 	out.Trace = a.Trace
 	out.Trace.Launches = len(k.launcher.Launches)
 	return out
 }
 
 // rest returns the Step with what static pools lack.
-func (k kept) rest(out Output) Output {
-	out.Memory.keptStatic = false
+func (k staticLaunches) rest(out Output) Output {
+	out.Memory.launchedStatic = false
 	if k.launcher == nil {
 		return out
 	}

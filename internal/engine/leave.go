@@ -13,7 +13,7 @@ import (
 func Leave(in Input) (out plan.Plan) {
 	in.Policy = in.Policy.WithDefaults()
 	v := in.view()
-	prefers := func(t cluster.Taint) bool { return t == room.GoesNext() || t == room.FillsLater() }
+	prefers := func(t cluster.Taint) bool { return t == room.LeavesNext() || t == room.FillsLater() }
 	for _, c := range v.Claims {
 		n, up := v.Snapshot.Node(c.Node)
 		if !up || !c.Initialized {

@@ -50,7 +50,7 @@ func sweptFleet(t *testing.T, nodes int) engine.Input {
 // without is the input without the pod.
 func without(t *testing.T, in engine.Input, pod string) engine.Input {
 	t.Helper()
-	s, err := in.Snapshot.Apply(cluster.Delta{Gone: cluster.Gone{Pods: []string{"default/" + pod}}})
+	s, err := in.Snapshot.Apply(cluster.Delta{Removed: cluster.Removed{Pods: []string{"default/" + pod}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,12 +77,12 @@ func stepOn(t *testing.T, in engine.Input) (engine.Input, engine.Output, plan.Wa
 func TestStep_LooksAtWhatHasChangedInALargeFleetBeforeItSearches(t *testing.T) {
 	in := without(t, sweptFleet(t, 600), "large-00")
 	in, out, wait := stepOn(t, in)
-	if out.Trace.Looked || len(of[plan.Disrupt](out)) > 0 || wait.Why != plan.QuietLongEnough {
+	if out.Trace.ChangesTried || len(of[plan.Disrupt](out)) > 0 || wait.Why != plan.QuietLongEnough {
 		t.Errorf("a pod that has just gone: %+v, %+v", out.Trace, wait)
 	}
 	_, out, _ = stepOn(t, in)
 	going := of[plan.Disrupt](out)
-	if !out.Trace.Looked || len(going) != 1 || going[0].Claim != "claim-n0005" && going[0].Claim != "claim-n0007" {
+	if !out.Trace.ChangesTried || len(going) != 1 || going[0].Claim != "claim-n0005" && going[0].Claim != "claim-n0007" {
 		t.Errorf("once no more pods go: %+v, %+v", out.Trace, going)
 	}
 }
@@ -93,11 +93,11 @@ func TestStep_SearchesALargeFleetAfterALookThatFindsNothing(t *testing.T) {
 	in := without(t, sweptFleet(t, 600), "small-00")
 	in, _, _ = stepOn(t, in)
 	in, out, wait := stepOn(t, in)
-	if !out.Trace.Looked || len(of[plan.Disrupt](out)) > 0 || wait.Why != plan.NextSweep {
+	if !out.Trace.ChangesTried || len(of[plan.Disrupt](out)) > 0 || wait.Why != plan.NextSweep {
 		t.Fatalf("%+v, %+v", out.Trace, wait)
 	}
 	for range 1000 {
-		if in, out, wait = stepOn(t, in); out.Trace.Looked || wait.Why != plan.NextSweep && wait.Why != "" {
+		if in, out, wait = stepOn(t, in); out.Trace.ChangesTried || wait.Why != plan.NextSweep && wait.Why != "" {
 			t.Fatalf("%+v, %+v", out.Trace, wait)
 		}
 		if wait.Why == "" {
@@ -114,7 +114,7 @@ func TestStep_SearchesALargeFleetThatNeverRests(t *testing.T) {
 	there := true
 	looked := 0
 	for i := range 200 {
-		d := cluster.Delta{Gone: cluster.Gone{Pods: []string{"default/small-00"}}}
+		d := cluster.Delta{Removed: cluster.Removed{Pods: []string{"default/small-00"}}}
 		if !there {
 			p := cluster.Pod{Namespace: "default", Name: "small-00", UID: "uid-small-00", Node: "n0005", Created: start}
 			p.Shape.Requests = quantity.Resources{MilliCPU: 100, PodSlots: 1}
@@ -128,7 +128,7 @@ func TestStep_SearchesALargeFleetThatNeverRests(t *testing.T) {
 		out := engine.Step(in)
 		waits := of[plan.Wait](out)
 		in.Memory, in.Now = out.Memory, in.Now.Add(time.Second)
-		if out.Trace.Looked {
+		if out.Trace.ChangesTried {
 			if looked = i; looked < 179 || looked > 181 {
 				t.Errorf("a look after %d s", looked)
 			}
@@ -147,7 +147,7 @@ func TestStep_SearchesALargeFleetThatNeverRests(t *testing.T) {
 func TestStep_SearchesASmallFleetAtOnce(t *testing.T) {
 	in := without(t, sweptFleet(t, 100), "large-00")
 	in, _, _ = stepOn(t, in)
-	if _, out, _ := stepOn(t, in); out.Trace.Looked {
+	if _, out, _ := stepOn(t, in); out.Trace.ChangesTried {
 		t.Error("a look at a fleet that is searched in few Steps")
 	}
 }

@@ -145,8 +145,8 @@ func (s *scenario) why() {
 	s.t.Helper()
 	for _, n := range engine.Standings(s.looked()).Nodes {
 		name := cmp.Or(n.Node, n.Claim)
-		if n.Goes != "" {
-			fmt.Fprintf(&s.out, "why: %s goes: %s\n", name, n.Goes)
+		if n.DeletedFor != "" {
+			fmt.Fprintf(&s.out, "why: %s goes: %s\n", name, n.DeletedFor)
 		} else {
 			fmt.Fprintf(&s.out, "why: %s stays: %s: %s\n", name, n.Stay.Reason, n.Stay.Explain())
 		}
@@ -191,9 +191,9 @@ func (s *scenario) disruption(options map[string]string) (d cluster.Disruption) 
 // next says whether a release only tells that the node goes next, or does not any more.
 func next(a plan.Release) (text string, is bool) {
 	switch {
-	case slices.Contains(a.Puts, room.GoesNext()):
+	case slices.Contains(a.Puts, room.LeavesNext()):
 		return a.Node + " goes next", true
-	case slices.Contains(a.Lifts, room.GoesNext()):
+	case slices.Contains(a.Lifts, room.LeavesNext()):
 		return a.Node + " does not go next any more", true
 	}
 	return "", false

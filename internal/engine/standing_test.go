@@ -69,7 +69,7 @@ func TestStandings_SayWhyEachNodeStaysOrGoes(t *testing.T) {
 		w.objects.Pools[0].Disruption = cluster.Disruption{Policy: cluster.WhenEmptyOrUnderutilized, After: time.Minute}
 		change(w)
 		s := w.standings()[w.objects.Claims[1].Name]
-		if s.Stay.Reason != want || s.Goes != "" || s.Price == 0 {
+		if s.Stay.Reason != want || s.DeletedFor != "" || s.Price == 0 {
 			t.Errorf("%+v, want %s", s, want)
 		}
 	}
@@ -82,11 +82,11 @@ func TestStandings_SayWhyEachNodeStaysOrGoes(t *testing.T) {
 	}
 	w = full(t).drift(1)
 	w.settle(1, nil)
-	if s := w.standings()[w.objects.Claims[1].Name]; s.Goes != plan.Drifted || s.Move == "" {
+	if s := w.standings()[w.objects.Claims[1].Name]; s.DeletedFor != plan.Drifted || s.Move == "" {
 		t.Errorf("%+v", s)
 	}
 	w.objects.Claims[2].Deleting = true
-	if s := w.standings()[w.objects.Claims[2].Name]; s.Goes != plan.DeletedAlready {
+	if s := w.standings()[w.objects.Claims[2].Name]; s.DeletedFor != plan.DeletedAlready {
 		t.Errorf("%+v", s)
 	}
 }
@@ -173,7 +173,7 @@ func (w *world) poolStanding() plan.PoolStanding {
 
 func TestStandings_EveryPoolHasOneReason(t *testing.T) {
 	for want, change := range map[plan.PoolReason]func(*world){
-		plan.PoolGoes:       func(w *world) { w.objects.Pools[0].Deleting = true },
+		plan.PoolDeleting:   func(w *world) { w.objects.Pools[0].Deleting = true },
 		plan.PoolNotUp:      func(w *world) { w.objects.Pools[0].Ready, w.objects.Pools[0].NotReady = false, "class missing" },
 		plan.PoolCloudAway:  func(w *world) { w.policy.CloudAway = true },
 		plan.PoolAllPaused:  func(w *world) { w.policy.PauseDisruption = true },

@@ -54,8 +54,8 @@ func (t *try) gather() *assign.Assigner {
 	d := demand.Gather(t.View, &memory, j, t.of.excluded)
 	d.GatherRules()
 	r := room.Gather(t.View, d, j, &t.known.Room)
-	r.NoteVain(&memory)
-	return &assign.Assigner{View: t.View, Journal: j, Memory: &memory, Demand: d, Room: r, Solver: t.solver, Least: t.keepsFrom()}
+	r.NoteBackoffs(&memory)
+	return &assign.Assigner{View: t.View, Journal: j, Memory: &memory, Demand: d, Room: r, Solver: t.solver, MinPriority: t.keepsFrom()}
 }
 
 // keepsFrom returns the least priority whose promises the try keeps. A first plan
@@ -88,7 +88,7 @@ func (t *try) place(a *assign.Assigner, m *offer.Market, tight bool) (*assign.As
 	}
 	l := &launch.Launcher{
 		View: t.View, Journal: a.Journal, Demand: a.Demand, Market: m, Slots: a.Room.Slots, Solver: t.solver, Growth: a.Memory.Growth,
-		Seed: t.of.in.Seed, Polish: t.of.in.Polish, Unmet: map[string]bool{}, Sparing: sparing, Least: math.MinInt32,
+		Seed: t.of.in.Seed, Polish: t.of.in.Polish, Unmet: map[string]bool{}, Sparing: sparing, MinPriority: math.MinInt32,
 	}
 	if sparing {
 		a.Demand.PutAside()
@@ -106,8 +106,8 @@ func (t *try) place(a *assign.Assigner, m *offer.Market, tight bool) (*assign.As
 // the first plan, and above; then for those of the next. So no pod loses its place
 // to one of lower priority, not even for a preference.
 func (t *try) placeByPriority(a *assign.Assigner, l *launch.Launcher) {
-	for _, l.Least = range a.Demand.Priorities(t.of.first.refused.Highest()) {
-		a.FillAll(l.Least)
+	for _, l.MinPriority = range a.Demand.Priorities(t.of.first.refused.Highest()) {
+		a.FillAll(l.MinPriority)
 		t.launch(a, l)
 	}
 }
@@ -117,12 +117,12 @@ func (t *try) placeByPriority(a *assign.Assigner, l *launch.Launcher) {
 func (t *try) launch(a *assign.Assigner, l *launch.Launcher) {
 	for !t.solver.Cut() {
 		a.DeferDeclared()
-		open.Await(t.View, a.Memory, a.Journal, a.Demand, a.Room, l.Least)
+		open.Await(t.View, a.Memory, a.Journal, a.Demand, a.Room, l.MinPriority)
 		l.Provision()
-		if t.solver.Cut() || !a.Demand.Relax(l.Least) {
+		if t.solver.Cut() || !a.Demand.Relax(l.MinPriority) {
 			return
 		}
-		a.FillAll(l.Least)
+		a.FillAll(l.MinPriority)
 	}
 }
 
@@ -136,7 +136,7 @@ func (t *try) evacuate(a *assign.Assigner, l *launch.Launcher) (stay map[string]
 	assign.Evacuate(a, l.Market)
 	if t.Replaces {
 		a.Demand.Evacuees().KeepSupposed()
-		l.Least = math.MinInt32
+		l.MinPriority = math.MinInt32
 		l.Provision()
 		a.Trace.Launches = len(l.Launches)
 	}
@@ -209,5 +209,5 @@ func (t *try) output(a *assign.Assigner, l *launch.Launcher, proofs []plan.Certi
 
 // derived is what the try leaves for those after it.
 func (t *try) derived(l *launch.Launcher) derived.Facts {
-	return derived.Facts{Fleet: l.Market.Fleet, Moves: t.known.Moves, Places: t.known.Places.Kept(), Room: t.known.Room.Kept(), Refusals: t.known.Refusals.Kept()}
+	return derived.Facts{Fleet: l.Market.Fleet, Moves: t.known.Moves, Places: t.known.Places.Next(), Room: t.known.Room.Next(), Refusals: t.known.Refusals.Next()}
 }

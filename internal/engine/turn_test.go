@@ -202,7 +202,7 @@ func TestStep_NodesAreAnnouncedWithinPodBudgetsInAnyWorld(t *testing.T) {
 			}
 		})
 		for _, s := range w.standings() {
-			if s.Goes != "" || s.Stay.Reason == plan.PodBudget {
+			if s.DeletedFor != "" || s.Stay.Reason == plan.PodBudget {
 				rt.Fatalf("%s still %s", s.Claim, s.Explain())
 			}
 		}

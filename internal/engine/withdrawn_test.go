@@ -55,7 +55,7 @@ func TestStep_ANodeWhoseImageIsWithdrawnWaitsForAnotherPlaceOfItsPods(t *testing
 		w.now = w.now.Add(time.Hour)
 	}
 	s := w.standings()[node]
-	if s.Goes != "" || s.Stay.Reason == "" || !strings.Contains(s.Explain(), "arm-0") {
+	if s.DeletedFor != "" || s.Stay.Reason == "" || !strings.Contains(s.Explain(), "arm-0") {
 		t.Errorf("%q: %+v", s.Explain(), s)
 	}
 }
@@ -82,7 +82,7 @@ func TestStep_ANodeOfAStaticPoolWaitsForAnImageItsPoolCanLaunch(t *testing.T) {
 	})
 	for _, c := range w.claimsOf("static") {
 		s := w.standings()[c.Name]
-		if s.Goes != "" || s.Stay.Reason != plan.NoReplacement || !strings.Contains(s.Explain(), "requirements match no instance type") {
+		if s.DeletedFor != "" || s.Stay.Reason != plan.NoReplacement || !strings.Contains(s.Explain(), "requirements match no instance type") {
 			t.Errorf("%q: %+v", s.Explain(), s)
 		}
 	}

@@ -132,7 +132,7 @@ type Wait struct {
 // Step.
 func WaitUntil(actions []Action, at time.Time, why WaitReason) []Action {
 	for i, a := range actions {
-		if w, is := a.(Wait); is {
+		if w, ok := a.(Wait); ok {
 			if at.Before(w.Until) {
 				actions = slices.Clone(actions)
 				actions[i] = Wait{Until: at, Why: why}

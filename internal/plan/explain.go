@@ -42,7 +42,7 @@ type bought struct {
 func WorkloadOf(p cluster.Pod) string {
 	kind, name := p.Owner.Kind, p.Owner.Name
 	if hash, ok := p.Labels.Get("pod-template-hash"); ok && kind == "ReplicaSet" {
-		if short, is := strings.CutSuffix(name, "-"+hash); is {
+		if short, ok := strings.CutSuffix(name, "-"+hash); ok {
 			kind, name = "Deployment", short
 		}
 	}
@@ -264,8 +264,8 @@ func (c Certificate) Gap(cost quantity.Money) (permille int64, defined bool) {
 	if c.Bound <= 0 {
 		return 0, false
 	}
-	over := cost - c.Bound
-	return int64(over/c.Bound)*1000 + int64(over%c.Bound*1000/c.Bound), true
+	excess := cost - c.Bound
+	return int64(excess/c.Bound)*1000 + int64(excess%c.Bound*1000/c.Bound), true
 }
 
 // Explain says in one sentence how far the cost of nodes is from the bound, and what

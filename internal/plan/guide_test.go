@@ -84,7 +84,7 @@ func TestStay_EveryReasonHasASentenceAndARemedy(t *testing.T) {
 
 func TestPoolStanding_EveryReasonHasASentence(t *testing.T) {
 	for _, why := range []plan.PoolReason{
-		plan.PoolGoes, plan.PoolNotUp, plan.PoolCloudAway, plan.PoolAllPaused, plan.PoolSelfPaused, plan.PoolHasNone, plan.PoolBudgetUsed, plan.PoolLimitFull,
+		plan.PoolDeleting, plan.PoolNotUp, plan.PoolCloudAway, plan.PoolAllPaused, plan.PoolSelfPaused, plan.PoolHasNone, plan.PoolBudgetUsed, plan.PoolLimitFull,
 		plan.PoolNodesGo, plan.PoolNext, plan.PoolHeld, plan.PoolSearching, plan.PoolNoSaving, plan.PoolIsStatic, plan.PoolPolicy, plan.PoolNodesKept,
 	} {
 		if p := (plan.PoolStanding{Pool: "p", Reason: why, Detail: "d"}); p.Explain() == string(why) || strings.Contains(p.Explain(), "%!") {

@@ -46,7 +46,7 @@ type Refusal struct {
 	Largest  string             // with TooLarge: the type that comes closest in a resource that no type has enough of
 	Reported *Reported          `json:",omitempty"` // with TooLarge: Largest would hold the pod if nodes had what the catalogue says
 	Ask      *Ask               // with NoType: the label that the pod asks for, and the known values
-	Until    time.Time          `json:",omitzero"` // with NoCapacity and CameInVain: when the first of it is tried again; zero where that is not known
+	Until    time.Time          `json:",omitzero"` // with NoCapacity and InBackoff: when the first of it is tried again; zero where that is not known
 }
 
 // Reported says that a node has less of the resource of Shortage for pods than the catalogue
@@ -105,7 +105,7 @@ const (
 	NoType           Cause = "no instance type meets the requirements"
 	TooLarge         Cause = "no instance type is large enough"
 	NoCapacity       Cause = "the capacity ran out a moment ago"
-	CameInVain       Cause = "the last nodes for such pods did not come up"
+	InBackoff        Cause = "the last nodes for such pods did not come up"
 	LimitReached     Cause = "the pool's limits are reached"
 	NotSupported     Cause = "the pod has a constraint that is not carried out, or needs an object that is missing"
 	Topology         Cause = "topology spread or pod affinity rules leave the pod no domain"
@@ -126,16 +126,16 @@ func (c Cause) remedy() string {
 		return "lower minValues, let the NodePool have other instance types, or set the daemon's min-values policy to BestEffort"
 	case Volumes:
 		return "let the NodePool launch where the volumes are, or make volumes with the binding mode WaitForFirstConsumer"
-	case NoPool, PoolNotReady, UntoleratedTaint, Requirements, NoType, TooLarge, NoCapacity, CameInVain, LimitReached, NotSupported, GangIncomplete, HostPorts, PlanUnfinished, IsStatic:
+	case NoPool, PoolNotReady, UntoleratedTaint, Requirements, NoType, TooLarge, NoCapacity, InBackoff, LimitReached, NotSupported, GangIncomplete, HostPorts, PlanUnfinished, IsStatic:
 	}
 	return ""
 }
 
 // Explain makes one sentence of the outcome.
 func (o Outcome) Explain() string {
-	pods, s, is, it := "pod "+strings.Join(o.Pods, ""), "s", "is", "it"
+	pods, s, verb, it := "pod "+strings.Join(o.Pods, ""), "s", "is", "it"
 	if len(o.Pods) > 1 {
-		pods, s, is, it = fmt.Sprintf("pod %s and %d more of its kind", o.Pods[0], len(o.Pods)-1), "", "are", "them"
+		pods, s, verb, it = fmt.Sprintf("pod %s and %d more of its kind", o.Pods[0], len(o.Pods)-1), "", "are", "them"
 	}
 	switch o.Verdict {
 	case OnNode:
@@ -145,7 +145,7 @@ func (o Outcome) Explain() string {
 	case OnLaunch:
 		return fmt.Sprintf("%s get%s the new NodeClaim %s", pods, s, o.On)
 	case Preempting:
-		return fmt.Sprintf("%s %s to run on node %s, %s", pods, is, o.On, preemptsFor(it))
+		return fmt.Sprintf("%s %s to run on node %s, %s", pods, verb, o.On, preemptsFor(it))
 	case Waiting:
 		return fmt.Sprintf("%s wait%s a moment", pods, s) + waitsFor(o.Reasons)
 	case AwaitsNodes:

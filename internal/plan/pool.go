@@ -28,7 +28,7 @@ type PoolReason string
 
 // The standings of a NodePool.
 const (
-	PoolGoes       PoolReason = "PoolDeleted"
+	PoolDeleting   PoolReason = "PoolDeleted"
 	PoolNotUp      PoolReason = PoolReason(PoolUnready)
 	PoolCloudAway  PoolReason = PoolReason(CloudAway)
 	PoolAllPaused  PoolReason = PoolReason(DaemonPaused)
@@ -51,7 +51,7 @@ func (p *PoolStanding) Explain() string { return p.explain() + until(p.Until) }
 
 func (p *PoolStanding) explain() string {
 	switch p.Reason {
-	case PoolGoes:
+	case PoolDeleting:
 		return "the NodePool is being deleted: " + p.Detail
 	case PoolNotUp:
 		return "the NodePool is not ready: " + p.Detail

@@ -25,7 +25,7 @@ type Standing struct {
 	Claim, ClaimUID string
 	Node, Pool      string
 	Price           quantity.Money // an hour; 0 if it is not known
-	Goes            DeleteReason   // "" if the node stays
+	DeletedFor      DeleteReason   // "" if the node stays
 	Move            string         // id of the move that the node goes with, "" if it is not replaced
 	Stay            Stay
 	For             DeleteReason // what a node that stays would go for; "" where its static pool keeps it
@@ -36,7 +36,7 @@ type Standing struct {
 // Eligible says whether nothing about the node and its pods keeps it from going: only its
 // turn, a budget, or that nothing would be saved.
 func (s *Standing) Eligible() bool {
-	if s.Goes != "" || s.For == "" {
+	if s.DeletedFor != "" || s.For == "" {
 		return false
 	}
 	switch s.Stay.Reason {
@@ -52,15 +52,15 @@ func (s *Standing) Eligible() bool {
 func (s *Standing) Explain() string {
 	var text string
 	switch {
-	case s.Goes == "":
+	case s.DeletedFor == "":
 		text = "stays: " + s.Stay.Explain()
 		if !s.Overdue.IsZero() {
 			text += fmt.Sprintf("; expireAfter ended at %s", s.Overdue.UTC().Format(time.RFC3339))
 		}
 	case s.Move != "":
-		text = fmt.Sprintf("leaves (%s), and other nodes replace it in move %s", s.Goes, s.Move)
+		text = fmt.Sprintf("leaves (%s), and other nodes replace it in move %s", s.DeletedFor, s.Move)
 	default:
-		text = fmt.Sprintf("leaves (%s)", s.Goes)
+		text = fmt.Sprintf("leaves (%s)", s.DeletedFor)
 	}
 	switch len(s.Lost) {
 	case 0:

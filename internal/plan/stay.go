@@ -56,8 +56,8 @@ const (
 	NotTried       StayReason = "NotTried"
 )
 
-// KeptBy is why a node of a static pool stays.
-func KeptBy(pool string, replicas int64) Stay {
+// OfStatic is why a node of a static pool stays.
+func OfStatic(pool string, replicas int64) Stay {
 	return Stay{Reason: StaticPool, Detail: fmt.Sprintf("%s (spec.replicas: %d)", pool, replicas)}
 }
 
@@ -92,7 +92,7 @@ func (s Stay) explain() string {
 	case NodeProtected:
 		return "the node has the annotation karpenter.sh/do-not-disrupt"
 	case PodExpected, PodProtected, PodOfGang, PodSettles, PodBudgets, ReplicasLate:
-		return s.keptByPod()
+		return s.explainPod()
 	case PodBudget:
 		return fmt.Sprintf("PodDisruptionBudget %s allows no eviction now", s.Detail)
 	case PolicyForbids:
@@ -124,7 +124,7 @@ func (s Stay) explain() string {
 	case OutOfTime:
 		return "the node was not deleted before the deadline of its move"
 	case StaticPool, LimitFull, NoReplacement:
-		return s.keptByPool()
+		return s.explainPool()
 	case NoPrice:
 		return "the price of the node is not known"
 	case TriedLately:
@@ -138,8 +138,8 @@ func (s Stay) explain() string {
 	return string(s.Reason)
 }
 
-// keptByPool is explain for reasons that need only what the static pool of the node says.
-func (s Stay) keptByPool() string {
+// explainPool is explain for reasons that need only what the static pool of the node says.
+func (s Stay) explainPool() string {
 	return fmt.Sprintf(map[StayReason]string{
 		StaticPool:    "static NodePool %s keeps so many nodes",
 		LimitFull:     "limits.nodes of static NodePool %q leaves no room for a replacement of the node: raise limits.nodes above spec.replicas",
@@ -147,8 +147,8 @@ func (s Stay) keptByPool() string {
 	}[s.Reason], s.Detail)
 }
 
-// keptByPod is explain for reasons that need only the name of the pod that keeps the node.
-func (s Stay) keptByPod() string {
+// explainPod is explain for reasons that need only the name of the pod that keeps the node.
+func (s Stay) explainPod() string {
 	return fmt.Sprintf(map[StayReason]string{
 		PodExpected:  "pod %s is nominated for the node",
 		PodProtected: "pod %s has the annotation karpenter.sh/do-not-disrupt",

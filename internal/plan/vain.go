@@ -5,10 +5,10 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// InVain says in words why so many nodes in a row came in vain for pods, and what to do about
+// BackoffDetail says in words why so many nodes in a row came in vain for pods, and what to do about
 // it. Those of one instance type lacked a resource, if there is one; else the taint is the one
 // that kept the pods off the last node, zero if none did.
-func InVain(nodes int, instanceType, lacks string, why DeleteReason, taint cluster.Taint) string {
+func BackoffDetail(nodes int, instanceType, lacks string, why DeleteReason, taint cluster.Taint) string {
 	in := quantity.Count(int64(nodes), "node") + " in a row, the last one "
 	switch {
 	case lacks != "":

@@ -84,13 +84,13 @@ func whole(bound *big.Int, prices []quantity.Money) quantity.Money {
 		return proven
 	}
 	cheapest := slices.Min(prices)
-	least := max(proven, addUp(cheapest, cheapest))
+	lowest := max(proven, addUp(cheapest, cheapest))
 	for _, price := range prices {
 		if price >= proven {
-			least = min(least, price)
+			lowest = min(lowest, price)
 		}
 	}
-	return least
+	return lowest
 }
 
 // addUp adds two numbers that are not negative. It stops at the largest number

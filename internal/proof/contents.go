@@ -227,9 +227,9 @@ func (c *contents) search(i int, x left) {
 // bound is what the kinds from i on are worth at most in what is left: all of their
 // pods, or, of each sum of resources, the kind that is worth most for its size.
 func (c *contents) bound(i int, x left) *big.Int {
-	least := new(big.Int).Set(c.all[i])
+	tightest := new(big.Int).Set(c.all[i])
 	if i == len(c.kinds) {
-		return least
+		return tightest
 	}
 	one := new(big.Int)
 	for j, at := range c.dense[i] {
@@ -237,9 +237,9 @@ func (c *contents) bound(i int, x left) *big.Int {
 			continue // the sum says nothing about some kind
 		}
 		one.Mul(big.NewInt(c.kinds[at].worth), big.NewInt(x.sums[j]))
-		if one.Div(one, big.NewInt(c.sizes[at][j])); one.Cmp(least) < 0 {
-			least.Set(one)
+		if one.Div(one, big.NewInt(c.sizes[at][j])); one.Cmp(tightest) < 0 {
+			tightest.Set(one)
 		}
 	}
-	return least
+	return tightest
 }

@@ -56,7 +56,7 @@ func (x place) holds(s cluster.Shape) bool {
 
 // accepts says whether taints, labels and volumes allow a pod of the shape.
 func (x place) accepts(s cluster.Shape, certain bool) bool {
-	if _, kept := cluster.Untolerated(x.taints, s.Tolerations); kept || !x.selected(s, certain) {
+	if _, untolerated := cluster.Untolerated(x.taints, s.Tolerations); untolerated || !x.selected(s, certain) {
 		return false
 	}
 	return !slices.ContainsFunc(s.Volumes, func(v []label.Requirements) bool { return !x.meetsAny(v, certain) })

@@ -210,8 +210,8 @@ func (p *proof) zones(g *group, r rule) int64 {
 	// Are the two within the skew?
 	used := 1 + sort.Search(int(max(sure, 1)-1), func(i int) bool {
 		used := int64(i) + 1
-		most, least := (g.count-1)/used+1, others/(sure-used)
-		return most-least <= max(1, r.spread.MaxSkew)
+		most, lowest := (g.count-1)/used+1, others/(sure-used)
+		return most-lowest <= max(1, r.spread.MaxSkew)
 	})
 	return min(int64(used), g.count)
 }
@@ -236,7 +236,7 @@ func (p *proof) zonesWithNodes(g *group, x *cluster.Spread) int64 {
 // whether the pod must also be allowed on the node.
 func countsFor(s cluster.Shape, x *cluster.Spread, n cluster.Node) bool {
 	lacks := func(x cluster.Spread) bool { _, there := n.Labels.Get(x.Key); return !there && !x.Soft }
-	_, kept := cluster.Untolerated(n.Taints, s.Tolerations)
+	_, untolerated := cluster.Untolerated(n.Taints, s.Tolerations)
 	on := place{labels: n.Labels.With(label.NodeName, n.Name)}
-	return !slices.ContainsFunc(s.Spread, lacks) && (x.IgnoreAffinity || on.selected(s, true)) && !(x.HonorTaints && kept)
+	return !slices.ContainsFunc(s.Spread, lacks) && (x.IgnoreAffinity || on.selected(s, true)) && !(x.HonorTaints && untolerated)
 }

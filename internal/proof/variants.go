@@ -69,7 +69,7 @@ func (p *proof) values(open label.Requirement) (out []value) {
 		for _, v := range listed {
 			out = append(out, value{among: label.Is(open.Key(), v), example: v})
 		}
-		if example, some := x.Some(); !all && some {
+		if example, ok := x.Some(); !all && ok {
 			out = append(out, value{among: x, example: example})
 		}
 	}

@@ -41,21 +41,21 @@ func (v *view) snapshot() cluster.Snapshot {
 	var d cluster.Delta
 	for p, gone := range v.pods {
 		if gone {
-			d.Gone.Pods = append(d.Gone.Pods, p.ID())
+			d.Removed.Pods = append(d.Removed.Pods, p.ID())
 		} else {
 			d.Put.Pods = append(d.Put.Pods, p.Pod)
 		}
 	}
 	for n, gone := range v.nodes {
 		if gone {
-			d.Gone.Nodes = append(d.Gone.Nodes, n.Name)
+			d.Removed.Nodes = append(d.Removed.Nodes, n.Name)
 		} else {
 			d.Put.Nodes = append(d.Put.Nodes, n.Node)
 		}
 	}
 	for c, gone := range v.claims {
 		if gone {
-			d.Gone.Claims = append(d.Gone.Claims, c.Name)
+			d.Removed.Claims = append(d.Removed.Claims, c.Name)
 		} else {
 			d.Put.Claims = append(d.Put.Claims, c.Claim)
 		}
@@ -67,7 +67,7 @@ func (v *view) snapshot() cluster.Snapshot {
 		switch {
 		case !w.declared:
 		case w.missing <= 0:
-			d.Gone.Workloads = append(d.Gone.Workloads, x.ID())
+			d.Removed.Workloads = append(d.Removed.Workloads, x.ID())
 		default:
 			d.Put.Workloads = append(d.Put.Workloads, x)
 		}

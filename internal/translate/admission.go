@@ -27,7 +27,7 @@ func admit(p *corev1.Pod, l Lookups) bool {
 	p.Spec.InitContainers = withRequests(p.Spec.InitContainers, ranges)
 	for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
 		taint := cluster.Taint{Key: key, Effect: cluster.NoExecute}
-		if _, kept := cluster.Untolerated([]cluster.Taint{taint}, Tolerations(p.Spec.Tolerations)); kept {
+		if _, untolerated := cluster.Untolerated([]cluster.Taint{taint}, Tolerations(p.Spec.Tolerations)); untolerated {
 			p.Spec.Tolerations = append(slices.Clip(p.Spec.Tolerations), exists(key, corev1.TaintEffectNoExecute))
 		}
 	}

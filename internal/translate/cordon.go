@@ -45,19 +45,19 @@ func CordonToDrain(node *corev1.Node) Patch {
 // from a user's. Where the label is a user's, the last writer of the taints does.
 func Uncordon(node *corev1.Node) Patch {
 	disrupted := v1.DisruptedTaint()
-	is := func(t corev1.Taint) bool { return t.MatchTaint(&disrupted) }
+	isDisrupted := func(t corev1.Taint) bool { return t.MatchTaint(&disrupted) }
 	_, labelled := node.Labels[corev1.LabelNodeExcludeBalancers]
 	ours := labelled && Wrote(node, "f:metadata", "f:labels", "f:"+corev1.LabelNodeExcludeBalancers)
 	// Karpenter writes the taint without the label until the node drains.
 	tainted := labelled && Wrote(node, "f:spec", "f:taints") || !labelled && wrote(node, karpenter, "f:spec", "f:taints")
-	if !slices.ContainsFunc(node.Spec.Taints, is) || !ours && !tainted {
+	if !slices.ContainsFunc(node.Spec.Taints, isDisrupted) || !ours && !tainted {
 		return nil
 	}
 	meta := map[string]any{}
 	if ours {
 		meta["labels"] = map[string]any{corev1.LabelNodeExcludeBalancers: nil}
 	}
-	return PatchOfVersion(node, meta).With("spec", map[string]any{"taints": slices.DeleteFunc(slices.Clone(node.Spec.Taints), is)})
+	return PatchOfVersion(node, meta).With("spec", map[string]any{"taints": slices.DeleteFunc(slices.Clone(node.Spec.Taints), isDisrupted)})
 }
 
 // karpenter is the field manager of Karpenter, whose unfinished business the daemon takes

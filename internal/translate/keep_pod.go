@@ -90,16 +90,16 @@ func keepContainers(in []corev1.Container, hostNetwork, limits bool) []corev1.Co
 	var out []corev1.Container
 	for i := range in {
 		c := &in[i]
-		kept := corev1.Container{Name: c.Name, RestartPolicy: c.RestartPolicy, Resources: corev1.ResourceRequirements{Requests: c.Resources.Requests}}
+		container := corev1.Container{Name: c.Name, RestartPolicy: c.RestartPolicy, Resources: corev1.ResourceRequirements{Requests: c.Resources.Requests}}
 		if limits {
-			kept.Resources.Limits = c.Resources.Limits
+			container.Resources.Limits = c.Resources.Limits
 		}
 		for _, p := range c.Ports {
 			if p.HostPort != 0 || hostNetwork {
-				kept.Ports = append(kept.Ports, corev1.ContainerPort{HostPort: p.HostPort, ContainerPort: p.ContainerPort, HostIP: p.HostIP, Protocol: p.Protocol})
+				container.Ports = append(container.Ports, corev1.ContainerPort{HostPort: p.HostPort, ContainerPort: p.ContainerPort, HostIP: p.HostIP, Protocol: p.Protocol})
 			}
 		}
-		out = append(out, kept)
+		out = append(out, container)
 	}
 	return out
 }
@@ -107,20 +107,20 @@ func keepContainers(in []corev1.Container, hostNetwork, limits bool) []corev1.Co
 func keepVolumes(in []corev1.Volume) []corev1.Volume {
 	var out []corev1.Volume
 	for _, v := range in {
-		kept := corev1.Volume{Name: v.Name}
+		volume := corev1.Volume{Name: v.Name}
 		if claim := v.PersistentVolumeClaim; claim != nil {
-			kept.PersistentVolumeClaim = &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.ClaimName}
+			volume.PersistentVolumeClaim = &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.ClaimName}
 		}
 		if v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil {
-			kept.Ephemeral = &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{
+			volume.Ephemeral = &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{
 				Spec: keepClaimSpec(&v.Ephemeral.VolumeClaimTemplate.Spec),
 			}}
 		}
 		if v.AWSElasticBlockStore != nil {
-			kept.AWSElasticBlockStore = &corev1.AWSElasticBlockStoreVolumeSource{}
+			volume.AWSElasticBlockStore = &corev1.AWSElasticBlockStoreVolumeSource{}
 		}
-		if kept.VolumeSource != (corev1.VolumeSource{}) {
-			out = append(out, kept)
+		if volume.VolumeSource != (corev1.VolumeSource{}) {
+			out = append(out, volume)
 		}
 	}
 	return out
@@ -151,11 +151,11 @@ func keepStatus(p *corev1.Pod) corev1.PodStatus {
 func keepReported(in []corev1.ContainerStatus) []corev1.ContainerStatus {
 	var out []corev1.ContainerStatus
 	for i := range in {
-		kept := corev1.ContainerStatus{Name: in[i].Name, AllocatedResources: in[i].AllocatedResources}
+		status := corev1.ContainerStatus{Name: in[i].Name, AllocatedResources: in[i].AllocatedResources}
 		if r := in[i].Resources; r != nil {
-			kept.Resources = &corev1.ResourceRequirements{Requests: r.Requests}
+			status.Resources = &corev1.ResourceRequirements{Requests: r.Requests}
 		}
-		out = append(out, kept)
+		out = append(out, status)
 	}
 	return out
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 )
 
-// kept reads what the kubelet keeps from pods. What cannot be read keeps the class from
+// reserved reads what the kubelet keeps from pods. What cannot be read keeps the class from
 // being ready, and is left out here.
-func kept(k *awsv1.KubeletConfiguration) catalog.Kept {
+func reserved(k *awsv1.KubeletConfiguration) catalog.Kept {
 	var out catalog.Kept
 	if k == nil {
 		return out

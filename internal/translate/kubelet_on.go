@@ -69,7 +69,7 @@ func kubeletOn(k *awsv1.KubeletConfiguration, all expressions, f catalog.Fact, s
 	machine := kubeletcel.Machine{
 		InstanceType: f.Name, VCPUs: int64(f.VCPU), MemoryMiB: f.MemoryMiB, DefaultENIs: int64(f.ENIs), IPsOfENI: int64(f.IPv4PerENI), MaxPods: f.Pods(s),
 	}
-	if x, is := all[maxPodsField]; is {
+	if x, ok := all[maxPodsField]; ok {
 		pods, err := numberOn(machine, maxPodsField, x)
 		if err != nil {
 			return nil, err
@@ -84,8 +84,8 @@ func kubeletOn(k *awsv1.KubeletConfiguration, all expressions, f catalog.Fact, s
 	values := reservations(out)
 	for _, field := range slices.Sorted(maps.Keys(values)) {
 		for _, name := range slices.Sorted(maps.Keys(values[field])) {
-			x, is := all[expressionAt(field, name)]
-			if !is {
+			x, ok := all[expressionAt(field, name)]
+			if !ok {
 				continue
 			}
 			amount, err := numberOn(machine, expressionAt(field, name), x)
@@ -148,10 +148,10 @@ func typesOf(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market,
 			continue
 		}
 		own := s
-		own.Kept = kept(on)
-		if n, is := podLimit(on); is && n == 0 {
+		own.Kept = reserved(on)
+		if n, ok := podLimit(on); ok && n == 0 {
 			continue
-		} else if is {
+		} else if ok {
 			own.MaxPods = n
 		}
 		text, err := json.Marshal(on)
@@ -207,7 +207,7 @@ func KubeletOf(c *awsv1.EC2NodeClass, t catalog.InstanceType) (*awsv1.KubeletCon
 			return nil, fmt.Errorf("ec2nodeclass %s: settings of the kubelet on %s read: %w", c.Name, t.Name, err)
 		}
 	}
-	if n, is := podLimit(out); t.MaxPods == 0 || is && n > 0 {
+	if n, ok := podLimit(out); t.MaxPods == 0 || ok && n > 0 {
 		return out, nil
 	}
 	if out = out.DeepCopy(); out == nil {

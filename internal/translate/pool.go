@@ -171,8 +171,8 @@ func zonesOf(c *awsv1.EC2NodeClass) (out []catalog.Zone) {
 // kubeletSettings are those that follow from the daemon's options, the family of images and its
 // kubelet, where no expression makes others for an instance type.
 func kubeletSettings(c *awsv1.EC2NodeClass, overhead catalog.Overhead) catalog.Settings {
-	s := catalog.Settings{Kept: kept(c.Spec.Kubelet), MemoryOverheadPerMillion: overhead.MemoryPerMillion, ReservedENIs: overhead.ReservedENIs}
-	if n, is := podLimit(c.Spec.Kubelet); is {
+	s := catalog.Settings{Kept: reserved(c.Spec.Kubelet), MemoryOverheadPerMillion: overhead.MemoryPerMillion, ReservedENIs: overhead.ReservedENIs}
+	if n, ok := podLimit(c.Spec.Kubelet); ok {
 		s.MaxPods = n
 	}
 	if k := c.Spec.Kubelet; k != nil && k.PodsPerCore != nil {
@@ -183,7 +183,7 @@ func kubeletSettings(c *awsv1.EC2NodeClass, overhead catalog.Overhead) catalog.S
 }
 
 // podLimit is maxPods where that is a number.
-func podLimit(k *awsv1.KubeletConfiguration) (n int, is bool) {
+func podLimit(k *awsv1.KubeletConfiguration) (n int, ok bool) {
 	if k == nil || k.MaxPods == nil || k.MaxPods.Type != intstr.Int {
 		return 0, false
 	}

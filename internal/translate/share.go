@@ -17,24 +17,24 @@ const generation = 4096
 // remembers the values that were asked for lately: a generation of new ones, and
 // the generation before. A forgotten value stays where it is in use, but is not
 // found again.
-type shared[T any] struct{ young, old map[string]T }
+type shared[T any] struct{ recent, old map[string]T }
 
 // get returns the value of the key. Where there is none, get makes it.
 func (s *shared[T]) get(key []byte, value func() T) T {
-	if v, known := s.young[string(key)]; known {
+	if v, known := s.recent[string(key)]; known {
 		return v
 	}
 	v, known := s.old[string(key)]
 	if !known {
 		v = value()
 	}
-	if len(s.young) >= generation {
-		s.young, s.old = nil, s.young
+	if len(s.recent) >= generation {
+		s.recent, s.old = nil, s.recent
 	}
-	if s.young == nil {
-		s.young = map[string]T{}
+	if s.recent == nil {
+		s.recent = map[string]T{}
 	}
-	s.young[string(key)] = v
+	s.recent[string(key)] = v
 	return v
 }
 
@@ -99,4 +99,4 @@ func (k *Keeper) Remembered() int {
 	return k.labels.size() + k.owners.size() + k.specs.size() + k.texts.size()
 }
 
-func (s *shared[T]) size() int { return len(s.young) + len(s.old) }
+func (s *shared[T]) size() int { return len(s.recent) + len(s.old) }

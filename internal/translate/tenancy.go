@@ -14,13 +14,13 @@ func tenancies() []string { return []string{label.SharedTenancy, label.Dedicated
 // Tenancy is the tenancy of instances under the requirements, and under the label if there is
 // one; "" where they admit none. Of two that contradict each other, the requirements count.
 func Tenancy(rs label.Requirements, labels label.Labels) string {
-	fixed, is := labels.Get(label.Tenancy)
+	fixed, ok := labels.Get(label.Tenancy)
 	out := ""
 	for _, t := range tenancies() {
 		if !rs.Admits(label.Tenancy, t) {
 			continue
 		}
-		if !is || fixed == t {
+		if !ok || fixed == t {
 			return t
 		}
 		if out == "" {
@@ -32,9 +32,9 @@ func Tenancy(rs label.Requirements, labels label.Labels) string {
 
 // tenancyOfPool is the tenancy of the pool's nodes, or why there is none.
 func tenancyOfPool(rs label.Requirements, labels label.Labels) (tenancy, refused string) {
-	fixed, is := labels.Get(label.Tenancy)
+	fixed, ok := labels.Get(label.Tenancy)
 	tenancy = Tenancy(rs, labels)
-	if tenancy == "" || is && fixed != tenancy {
+	if tenancy == "" || ok && fixed != tenancy {
 		return "", fmt.Sprintf("its requirements and labels leave no tenancy to launch instances with: let %s admit %s or %s (dedicated hosts are not supported)",
 			label.Tenancy, label.SharedTenancy, label.Dedicated)
 	}

@@ -161,9 +161,9 @@ func (s *shaper) volume(n volumeNeed, l Lookups) ([]label.Requirements, string, 
 	switch {
 	case !found && n.template == nil:
 		return nil, "", fmt.Errorf("%s does not exist: create it", id)
-	case !found || n.forPod && !runs && goesFirst(claim, s.pod):
+	case !found || n.forPod && !runs && deletedFirst(claim, s.pod):
 		return s.unbound(claimID(s.pod.Namespace, ""), n.template.StorageClassName, true, l)
-	case runs && goesWith(claim, s.pod):
+	case runs && deletedWith(claim, s.pod):
 		return s.madeAnew(id, claim, n, l)
 	}
 	return s.claimed(id, claim, n, l)
@@ -177,16 +177,16 @@ func claimID(namespace, name string) string {
 	return "persistent volume claim " + namespace + "/" + name
 }
 
-// goesFirst says whether the claim goes before the pod, which waits, gets one of its own:
+// deletedFirst says whether the claim goes before the pod, which waits, gets one of its own:
 // it is being deleted, or was made for a pod of the same name that is gone.
-func goesFirst(claim *corev1.PersistentVolumeClaim, p *corev1.Pod) bool {
+func deletedFirst(claim *corev1.PersistentVolumeClaim, p *corev1.Pod) bool {
 	owner := metav1.GetControllerOfNoCopy(claim)
 	return claim.DeletionTimestamp != nil || owner != nil && owner.Kind == podKind && owner.Name == p.Name && owner.UID != p.UID
 }
 
-// goesWith says whether the claim goes together with the pod, as that of an ephemeral
+// deletedWith says whether the claim goes together with the pod, as that of an ephemeral
 // volume does.
-func goesWith(claim *corev1.PersistentVolumeClaim, p *corev1.Pod) bool {
+func deletedWith(claim *corev1.PersistentVolumeClaim, p *corev1.Pod) bool {
 	return slices.ContainsFunc(claim.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == podKind && o.UID == p.UID })
 }
 

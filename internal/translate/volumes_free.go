@@ -32,12 +32,12 @@ func ReadFree(v *corev1.PersistentVolume) FreeVolume {
 // the answer that was found, so that thousands of volumes are looked through once for all
 // replicas of a workload.
 type FreeVolumes struct {
-	all     []FreeVolume   // the smallest first; volumes are numbers of it below
-	kept    map[string]int // by claim: the volume that is kept for it
-	sites   []site
-	near    map[string]*nearBy // by key: which sites a place can share nodes with
-	matches map[string][]int   // by what a claim asks for
-	answers map[string]answer  // by what all claims of a pod ask for
+	all      []FreeVolume   // the smallest first; volumes are numbers of it below
+	prebound map[string]int // by claim: the volume that is kept for it
+	sites    []site
+	near     map[string]*nearBy // by key: which sites a place can share nodes with
+	matches  map[string][]int   // by what a claim asks for
+	answers  map[string]answer  // by what all claims of a pod ask for
 }
 
 // site is a place that one or more volumes name. No requirements are any node.
@@ -61,14 +61,14 @@ type answer struct {
 
 // NewFreeVolumes makes the index of the volumes, in any order.
 func NewFreeVolumes(volumes []FreeVolume) *FreeVolumes {
-	f := &FreeVolumes{all: volumes, kept: map[string]int{}, near: map[string]*nearBy{}, matches: map[string][]int{}, answers: map[string]answer{}}
+	f := &FreeVolumes{all: volumes, prebound: map[string]int{}, near: map[string]*nearBy{}, matches: map[string][]int{}, answers: map[string]answer{}}
 	slices.SortFunc(f.all, func(a, b FreeVolume) int {
 		return cmp.Or(a.Spec.Capacity.Storage().Cmp(*b.Spec.Capacity.Storage()), cmp.Compare(a.Name, b.Name))
 	})
 	at, holds := map[string]label.Requirements{}, map[string][]int{}
 	for i, v := range f.all {
 		if ref := v.Spec.ClaimRef; ref != nil {
-			f.kept[ref.Namespace+"/"+ref.Name] = i
+			f.prebound[ref.Namespace+"/"+ref.Name] = i
 		}
 		places := v.places
 		if v.usable && len(places) == 0 {
@@ -151,18 +151,18 @@ func (f *FreeVolumes) around(at label.Requirements) []int {
 // asked says what the claim asks for, of all that decides which of the volumes it can get:
 // for all sizes between those of two volumes the same.
 func (f *FreeVolumes) asked(c *corev1.PersistentVolumeClaim) string {
-	if i, kept := f.kept[c.Namespace+"/"+c.Name]; kept && matches(f.all[i].PersistentVolume, c) {
+	if i, prebound := f.prebound[c.Namespace+"/"+c.Name]; prebound && matches(f.all[i].PersistentVolume, c) {
 		return "kept " + f.all[i].Name
 	}
 	size := storage(c)
-	least, _ := slices.BinarySearchFunc(f.all, 0, func(v FreeVolume, _ int) int {
+	first, _ := slices.BinarySearchFunc(f.all, 0, func(v FreeVolume, _ int) int {
 		if v.Spec.Capacity.Storage().Cmp(*size) < 0 {
 			return -1
 		}
 		return 1
 	})
 	selector, _ := json.Marshal(c.Spec.Selector) // it marshals: it came as JSON
-	return fmt.Sprintf("%d %s %q %s %s", least, valueOr(c.Spec.VolumeMode, corev1.PersistentVolumeFilesystem), valueOr(c.Spec.VolumeAttributesClassName, ""), c.Spec.AccessModes, selector)
+	return fmt.Sprintf("%d %s %q %s %s", first, valueOr(c.Spec.VolumeMode, corev1.PersistentVolumeFilesystem), valueOr(c.Spec.VolumeAttributesClassName, ""), c.Spec.AccessModes, selector)
 }
 
 // matching returns the volumes that the claim can get wherever they can be used.
@@ -170,9 +170,9 @@ func (f *FreeVolumes) matching(c *corev1.PersistentVolumeClaim) []int {
 	asked := f.asked(c)
 	out, known := f.matches[asked]
 	if !known {
-		i, kept := f.kept[c.Namespace+"/"+c.Name]
-		switch kept = kept && matches(f.all[i].PersistentVolume, c); {
-		case kept: // it gets no other
+		i, prebound := f.prebound[c.Namespace+"/"+c.Name]
+		switch prebound = prebound && matches(f.all[i].PersistentVolume, c); {
+		case prebound: // it gets no other
 			out = []int{i}
 		default:
 			for i := range f.all {
@@ -233,7 +233,7 @@ func (s *search) run() answer {
 	var level []label.Requirements
 	for _, site := range s.sites {
 		if len(site.at) > 0 && slices.ContainsFunc(site.volumes, s.wanted) {
-			level = s.look(site.at, level)
+			level = s.tryPlace(site.at, level)
 		}
 	}
 	for range len(s.can) - 1 {
@@ -241,7 +241,7 @@ func (s *search) run() answer {
 		for _, at := range level {
 			for _, i := range s.around(at) {
 				if both := at.And(s.sites[i].at); slices.ContainsFunc(s.sites[i].volumes, s.wanted) {
-					next = s.look(both, next)
+					next = s.tryPlace(both, next)
 				}
 			}
 		}
@@ -256,8 +256,8 @@ func (s *search) wanted(volume int) bool {
 	return slices.ContainsFunc(s.can, func(can []bool) bool { return can[volume] })
 }
 
-// look tries the place unless it was tried before, and adds it to those that do not serve.
-func (s *search) look(at label.Requirements, unserved []label.Requirements) []label.Requirements {
+// tryPlace tries the place unless it was tried before, and adds it to those that do not serve.
+func (s *search) tryPlace(at label.Requirements, unserved []label.Requirements) []label.Requirements {
 	key := string(at.AppendKey(nil))
 	if _, contradicts := at.Contradiction(); contradicts || s.seen[key] || len(s.seen) >= mostPlaces {
 		return unserved

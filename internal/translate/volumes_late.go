@@ -35,7 +35,7 @@ func (s *shaper) late(n volumeNeed, l Lookups) (*corev1.PersistentVolumeClaim, *
 	}
 	claim, found := lookup(l.VolumeClaim, s.pod.Namespace, n.claim)
 	switch {
-	case n.template != nil && (!found || n.forPod && goesFirst(claim, s.pod)):
+	case n.template != nil && (!found || n.forPod && deletedFirst(claim, s.pod)):
 		claim = &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.pod.Namespace, Name: n.claim}, Spec: *n.template}
 	case !found, claim.DeletionTimestamp != nil, claim.Status.Phase == corev1.ClaimLost, n.forPod && !metav1.IsControlledBy(claim, s.pod),
 		claim.Spec.VolumeName != "", claim.Annotations[selectedNode] != "", claim.Spec.StorageClassName == nil:

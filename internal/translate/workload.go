@@ -90,7 +90,7 @@ const revision = "deployment.kubernetes.io/revision"
 // ReplicaSet; zero if nobody knows, as a rollout has made the ReplicaSet, or another controller
 // than a Deployment.
 func ControllerSince(controller metav1.Object) time.Time {
-	if r, is := controller.(*appsv1.ReplicaSet); is {
+	if r, ok := controller.(*appsv1.ReplicaSet); ok {
 		n, numbered := r.Annotations[revision]
 		if replicas(r.Spec.Replicas) == 0 || numbered && n != "1" || !numbered && metav1.GetControllerOfNoCopy(r) != nil {
 			return time.Time{}

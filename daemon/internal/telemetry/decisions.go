@@ -175,7 +175,7 @@ func (d *Decisions) ReportOf(pod string) (out Report, known bool) {
 func nodeDecision(s *plan.Standing) NodeDecision {
 	return NodeDecision{
 		NodeClaim: s.Claim, Node: s.Node, NodePool: s.Pool, PricePerHour: s.Price.Dollars(),
-		Goes: string(s.Goes), Move: s.Move, Stays: string(s.Stay.Reason), For: string(s.For), Until: given(s.Stay.Until), Why: s.Explain(), Remedy: s.Stay.Remedy(), Lost: s.Lost,
+		Goes: string(s.DeletedFor), Move: s.Move, Stays: string(s.Stay.Reason), For: string(s.For), Until: given(s.Stay.Until), Why: s.Explain(), Remedy: s.Stay.Remedy(), Lost: s.Lost,
 	}
 }
 

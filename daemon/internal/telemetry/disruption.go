@@ -177,7 +177,7 @@ func (d *disruptions) announces(s cluster.Snapshot, x plan.Disrupt) bool {
 	if c, _ := s.Claim(x.Claim); c.Disrupting != nil { // its condition was written before
 		return false
 	}
-	for _, c := range s.Unsettled() {
+	for _, c := range s.InTransition() {
 		if replaces(s, c) && slices.ContainsFunc(c.Move.Sources, func(y cluster.Source) bool { return y.Claim == x.Claim && y.UID == x.ClaimUID }) {
 			return false
 		}
@@ -222,8 +222,8 @@ func (d *disruptions) publish(all plan.Standings) {
 		if s.Eligible() {
 			d.eligible.WithLabelValues(snake(string(s.For))).Inc()
 		}
-		if s.Goes != "" {
-			d.nodes.WithLabelValues(s.Pool, "goes", string(s.Goes)).Inc()
+		if s.DeletedFor != "" {
+			d.nodes.WithLabelValues(s.Pool, "goes", string(s.DeletedFor)).Inc()
 			continue
 		}
 		d.nodes.WithLabelValues(s.Pool, "stays", string(s.Stay.Reason)).Inc()

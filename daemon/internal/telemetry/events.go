@@ -87,7 +87,7 @@ func (r *Recorder) tellStandings(all plan.Standings) {
 	r.tellLanding(&look, all)
 	for i := range all.Nodes {
 		s := &all.Nodes[i]
-		if s.Goes != "" {
+		if s.DeletedFor != "" {
 			continue // if it stays after all, that is news
 		}
 		look.keep("nodeclaim/" + s.Claim)
@@ -141,7 +141,7 @@ func poolBlocked(why plan.PoolReason) bool {
 	switch why {
 	case plan.PoolNotUp, plan.PoolAllPaused, plan.PoolSelfPaused, plan.PoolBudgetUsed, plan.PoolLimitFull, plan.PoolHeld:
 		return true
-	case plan.PoolGoes, plan.PoolCloudAway, plan.PoolHasNone, plan.PoolNodesGo, plan.PoolNext, plan.PoolSearching, plan.PoolNoSaving, plan.PoolIsStatic,
+	case plan.PoolDeleting, plan.PoolCloudAway, plan.PoolHasNone, plan.PoolNodesGo, plan.PoolNext, plan.PoolSearching, plan.PoolNoSaving, plan.PoolIsStatic,
 		plan.PoolPolicy, plan.PoolNodesKept:
 	}
 	return false
@@ -150,7 +150,7 @@ func poolBlocked(why plan.PoolReason) bool {
 // replacing sends each NodeClaim that replaces others an Event when it is there, and one
 // when its instance is launched and the others wait until its node is ready.
 func (r *Recorder) replacing(s cluster.Snapshot) {
-	for _, c := range s.Unsettled() {
+	for _, c := range s.InTransition() {
 		if c.Initialized || !replaces(s, c) {
 			continue
 		}
@@ -178,7 +178,7 @@ func replaces(s cluster.Snapshot, c *cluster.Claim) bool { return len(s.SourcesO
 
 // lost sends each pod an Event that is on a node that goes and that nothing creates anew.
 func (r *Recorder) lost(s cluster.Snapshot, actions []plan.Action) {
-	for _, c := range s.Unsettled() {
+	for _, c := range s.InTransition() {
 		if c.Leaving() {
 			r.lostOn(s, c.Node)
 		}

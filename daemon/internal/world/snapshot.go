@@ -68,7 +68,7 @@ func (w *World) apply(r ref) bool {
 		return true
 	}
 	t.faults[r] = fmt.Errorf("world snapshot: %w", err)
-	if next, err = t.snapshot.Apply(cluster.Delta{Gone: gone(r)}); err == nil {
+	if next, err = t.snapshot.Apply(cluster.Delta{Removed: gone(r)}); err == nil {
 		t.snapshot = next
 	}
 	return false
@@ -133,40 +133,40 @@ func (w *World) read(r ref, d *cluster.Delta) {
 		}
 	case volumeClaimKind, volumeKind, storageClassKind, limitRangeKind, serviceKind, driverKind, priorityClassKind, runtimeClassKind, replicationKind, freeVolumesKind, claimUsersKind: // only used by translations
 	}
-	add(&d.Gone, gone(r))
+	add(&d.Removed, gone(r))
 }
 
-func gone(r ref) cluster.Gone {
+func gone(r ref) cluster.Removed {
 	names := []string{r.name}
 	switch r.kind {
 	case podKind:
-		return cluster.Gone{Pods: names}
+		return cluster.Removed{Pods: names}
 	case nodeKind:
-		return cluster.Gone{Nodes: names}
+		return cluster.Removed{Nodes: names}
 	case claimKind:
-		return cluster.Gone{Claims: names}
+		return cluster.Removed{Claims: names}
 	case poolKind:
-		return cluster.Gone{Pools: names}
+		return cluster.Removed{Pools: names}
 	case classKind:
-		return cluster.Gone{Classes: names}
+		return cluster.Removed{Classes: names}
 	case daemonSetKind:
-		return cluster.Gone{DaemonSets: names}
+		return cluster.Removed{DaemonSets: names}
 	case replicaSetKind:
-		return cluster.Gone{Workloads: []string{"ReplicaSet/" + r.name}}
+		return cluster.Removed{Workloads: []string{"ReplicaSet/" + r.name}}
 	case statefulSetKind:
-		return cluster.Gone{Workloads: []string{"StatefulSet/" + r.name}}
+		return cluster.Removed{Workloads: []string{"StatefulSet/" + r.name}}
 	case jobKind:
-		return cluster.Gone{Workloads: []string{"Job/" + r.name}}
+		return cluster.Removed{Workloads: []string{"Job/" + r.name}}
 	case namespaceKind:
-		return cluster.Gone{Namespaces: names}
+		return cluster.Removed{Namespaces: names}
 	case podBudgetKind:
-		return cluster.Gone{PodBudgets: names}
+		return cluster.Removed{PodBudgets: names}
 	case volumeClaimKind, volumeKind, storageClassKind, limitRangeKind, serviceKind, driverKind, priorityClassKind, runtimeClassKind, replicationKind, freeVolumesKind, claimUsersKind: // only used by translations
 	}
-	return cluster.Gone{}
+	return cluster.Removed{}
 }
 
-func add(all *cluster.Gone, one cluster.Gone) {
+func add(all *cluster.Removed, one cluster.Removed) {
 	all.Pods = append(all.Pods, one.Pods...)
 	all.Nodes = append(all.Nodes, one.Nodes...)
 	all.Claims = append(all.Claims, one.Claims...)

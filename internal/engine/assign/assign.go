@@ -28,10 +28,10 @@ type Assigner struct {
 	Demand *demand.Demand
 	Room   *room.Room
 	Solver *pack.Solver
-	// Least is the least priority whose promises are kept.
-	Least    int32
-	toStay   bool // pods of nodes that are going are served: they go to nodes that stay
-	gathered bool // nodes were up that are kept for declared pods; see gatherOnKept
+	// MinPriority is the least priority whose promises are kept.
+	MinPriority int32
+	toStay      bool // pods of nodes that are going are served: they go to nodes that stay
+	gathered    bool // nodes were up that are kept for declared pods; see gatherOnKept
 }
 
 // KeepPromises puts demand where it was promised room: first nominated pods on
@@ -78,12 +78,12 @@ func (a *Assigner) fillReal(c *demand.Class) {
 
 // FillAll puts the demand of the priority or above, each class at its level, onto
 // room that exists or is on its way.
-func (a *Assigner) FillAll(least int32) {
+func (a *Assigner) FillAll(minPriority int32) {
 	if a.Solver.Cut() {
 		return
 	}
 	a.fillUntried()
-	goRound(pick.Those(a.Demand.Classes, func(c *demand.Class) bool { return c.Group.Shape.Priority >= least }), a.Fill)
+	goRound(pick.Those(a.Demand.Classes, func(c *demand.Class) bool { return c.Group.Shape.Priority >= minPriority }), a.Fill)
 }
 
 // KeepMoves puts pods of nodes that are going on the nodes that replace theirs, before
@@ -93,14 +93,14 @@ func KeepMoves(a *Assigner) {
 	if len(a.Going) == 0 || !slices.ContainsFunc(a.Room.Coming, replaces) {
 		return
 	}
-	gone := owed(a)
+	owing := owed(a)
 	a.Demand.Evacuees().PutAside()
 	a.Demand.Evacuees().BringBack()
 	promises := a.promises()
 	for kind, list := range promises {
 		promises[kind] = pick.Those(list, func(p *promise) bool { return replaces(p.host) })
 	}
-	for kind, n := range gone {
+	for kind, n := range owing {
 		for _, p := range promises[kind] {
 			k := min(n, p.left)
 			n, p.left = n-k, p.left-k
@@ -130,7 +130,7 @@ func owed(a *Assigner) map[string]int64 {
 	out := map[string]int64{}
 	for _, c := range a.Demand.Classes {
 		for _, p := range c.Pods {
-			if _, settles := a.Memory.Settles(c.Group.Kind, p.Pod, a.Now); settles {
+			if _, cooling := a.Memory.CoolsDown(c.Group.Kind, p.Pod, a.Now); cooling {
 				out[c.Group.Kind]++
 			}
 		}
@@ -329,7 +329,7 @@ func (a *Assigner) Promise() {
 				continue
 			case c != nil:
 				if left == nil {
-					left = gone(a)
+					left = absentPods(a)
 				}
 				need := c.Levels[c.Last()].Shape.Requests
 				x.Count = max(0, need.CountIn(free, min(left[x.Kind], short)))
@@ -348,8 +348,8 @@ func (a *Assigner) Promise() {
 	}
 }
 
-// gone returns how many pods of each kind were promised room and are not here.
-func gone(a *Assigner) map[string]int64 {
+// absentPods returns how many pods of each kind were promised room and are not here.
+func absentPods(a *Assigner) map[string]int64 {
 	out := map[string]int64{}
 	for _, h := range a.Room.Coming {
 		slots, _ := a.Memory.PlannedOn(h.Claim)
@@ -381,7 +381,7 @@ func exceeds(now, old []cluster.Slot) bool {
 // fillPlanned puts up to count(c) pods of the class on the NodeClaims that promise
 // room to them. It says whether any pod found a place.
 func (a *Assigner) fillPlanned(c *demand.Class, promises []*promise, count func(*demand.Class) int64) (progress bool) {
-	if c.Group.Shape.Priority < a.Least {
+	if c.Group.Shape.Priority < a.MinPriority {
 		return false
 	}
 	for _, p := range promises {

@@ -20,8 +20,8 @@ import (
 // hosts. Pods that depend on other pods keep their planned places.
 func (a *Assigner) gatherOnKept() {
 	hosts := pick.Those(a.Room.Coming, func(h *room.Host) bool { return !h.Claim.Initialized }) // those that are closed for evicted pods keep their promises
-	kept := func(h *room.Host) bool { return h.Stage == room.StageKept }
-	if a.Trace.Declared == 0 || !slices.ContainsFunc(hosts, kept) {
+	isKept := func(h *room.Host) bool { return h.Stage == room.StageKept }
+	if a.Trace.Declared == 0 || !slices.ContainsFunc(hosts, isKept) {
 		return
 	}
 	a.gathered = true
@@ -41,7 +41,7 @@ func (a *Assigner) gatherOnKept() {
 	a.keepPlanned(promises, only(stays, (*demand.Class).Count))
 	opened := map[*room.Host]bool{}
 	for _, b := range a.packOn(hosts, only(moves, (*demand.Class).Real)) {
-		if !kept(b.host) || !a.opens(b) {
+		if !isKept(b.host) || !a.opens(b) {
 			continue
 		}
 		opened[b.host] = true
@@ -117,7 +117,7 @@ func (a *Assigner) opens(b bin) bool {
 			return true
 		}
 	}
-	return b.host.Filled(content) || !a.Now.Before(timing.Patience(a.View, a.Memory, b.host.Node.Name, oldest))
+	return b.host.Filled(content) || !a.Now.Before(timing.KeptUntil(a.View, a.Memory, b.host.Node.Name, oldest))
 }
 
 // DeferDeclared lets declared pods wait that found no room, if kept nodes and nodes

@@ -73,11 +73,11 @@ func Proven(p Problem, c Certificate) (quantity.Money, error) {
 		demand.AddTimes(one, max(0, p.Classes[i].Count))
 	}
 	for i := range p.Offers {
-		over, err := v.offer(i)
+		excess, err := v.offer(i)
 		if err != nil {
 			return 0, err
 		}
-		limited.AddTimes(over, max(0, p.Offers[i].Nodes))
+		limited.AddTimes(excess, max(0, p.Offers[i].Nodes))
 	}
 	for i := range p.Hosts {
 		limited.AddTimes(v.host(&p.Hosts[i]), 1)
@@ -95,13 +95,13 @@ func (v *verifier) sum(bound quantity.Money) quantity.Money {
 		return bound
 	}
 	cheapest := slices.Min(v.sold)
-	least := max(bound, cheapest+min(cheapest, math.MaxInt64-cheapest))
+	lowest := max(bound, cheapest+min(cheapest, math.MaxInt64-cheapest))
 	for _, price := range v.sold {
 		if price >= bound {
-			least = min(least, price)
+			lowest = min(lowest, price)
 		}
 	}
-	return least
+	return lowest
 }
 
 // check says whether the certificate has the form of the problem.
@@ -189,8 +189,8 @@ func (v *verifier) offer(i int) (price.Sum, error) {
 			zones := v.problem.Where[where].Zones
 			return i < len(zones) && zones[i]>>z&1 == 1
 		}
-		room, held := v.room(o.Net, open)
-		if held && p > 0 {
+		room, usable := v.room(o.Net, open)
+		if usable && p > 0 {
 			v.sold = append(v.sold, p)
 		}
 		cost := price.Scaled(int64(p), v.certificate.Scale)
@@ -201,8 +201,8 @@ func (v *verifier) offer(i int) (price.Sum, error) {
 		if o.Nodes < 0 {
 			return most, fmt.Errorf("%w: %s in zone %d", ErrOffer, o.Name, z)
 		}
-		if over := room.Minus(cost); over.Exceeds(most) {
-			most = over
+		if excess := room.Minus(cost); excess.Exceeds(most) {
+			most = excess
 		}
 	}
 	return most, nil
@@ -219,19 +219,19 @@ func (v *verifier) host(h *pack.Host) price.Sum {
 // room is the most that the free amounts could be worth. Of the classes that may run
 // there and fit, each dimension goes to the class that pays most for it. held says
 // whether there are any.
-func (v *verifier) room(free []int64, open func(where int) bool) (most price.Sum, held bool) {
+func (v *verifier) room(free []int64, open func(where int) bool) (most price.Sum, usable bool) {
 	clear(v.best)
 	for s := range v.sets {
 		set := &v.sets[s]
-		if !open(set.where) || held && !v.raises(set.prices) || !v.fits(set, free) {
+		if !open(set.where) || usable && !v.raises(set.prices) || !v.fits(set, free) {
 			continue
 		}
-		held = true
+		usable = true
 		for d, p := range set.prices {
 			v.best[d] = max(v.best[d], p)
 		}
 	}
-	return v.worth(free, v.best), held
+	return v.worth(free, v.best), usable
 }
 
 // raises says whether one of the prices is above the best so far.

@@ -125,7 +125,7 @@ func (a *audit) countComing() {
 		return
 	}
 	d.GatherRules()
-	s := &assign.Assigner{View: a.View, Journal: a.Journal, Memory: a.memory, Demand: d, Room: room.Gather(a.View, d, a.Journal, &room.Known{}), Solver: pack.NewSolver(nil, math.MaxInt, 0), Least: math.MinInt32}
+	s := &assign.Assigner{View: a.View, Journal: a.Journal, Memory: a.memory, Demand: d, Room: room.Gather(a.View, d, a.Journal, &room.Known{}), Solver: pack.NewSolver(nil, math.MaxInt, 0), MinPriority: math.MinInt32}
 	s.KeepPromises()
 	for _, c := range d.Classes {
 		s.Fill(c)
@@ -178,17 +178,17 @@ func (a *audit) ask(known *offer.Fleet) {
 	a.market = &offer.Market{View: a.View}
 	a.market.Use(offer.Recompile(a.supply, offer.VariantsOf(a.Snapshot, all), a.Policy.NodeCost, known))
 	a.asked = a.pose(a.market, all)
-	held := make([]*demand.Class, 0, len(all))
+	placed := make([]*demand.Class, 0, len(all))
 	for i, c := range all {
-		if a.held(i) {
-			held = append(held, c)
+		if a.placeable(i) {
+			placed = append(placed, c)
 			a.out.Pods += c.Had
 		} else {
 			a.out.Homeless += c.Had
 		}
 	}
-	if len(held) < len(all) {
-		a.asked = a.pose(a.market, held)
+	if len(placed) < len(all) {
+		a.asked = a.pose(a.market, placed)
 	}
 }
 
@@ -201,8 +201,8 @@ func (a *audit) pose(m *offer.Market, classes []*demand.Class) *question {
 	return q
 }
 
-// held says whether anything could hold a pod of the class.
-func (a *audit) held(class int) bool {
+// placeable says whether anything could hold a pod of the class.
+func (a *audit) placeable(class int) bool {
 	c := &a.asked.Classes[class]
 	for _, h := range a.asked.Hosts {
 		if h.Holds[c.Where>>6]>>(c.Where&63)&1 == 1 && quantity.Fits(c.Need, h.Free) {

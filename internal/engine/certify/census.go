@@ -147,8 +147,8 @@ func countsFor(s *cluster.Shape, x *cluster.Spread, n *cluster.Node) bool {
 		}
 	}
 	_, selected := fit.Affinity(s, n.Labels)
-	_, kept := cluster.Untolerated(n.Taints, s.Tolerations)
-	return (selected || x.IgnoreAffinity) && !(kept && x.HonorTaints)
+	_, untolerated := cluster.Untolerated(n.Taints, s.Tolerations)
+	return (selected || x.IgnoreAffinity) && !(untolerated && x.HonorTaints)
 }
 
 // leaves says whether the node goes away.

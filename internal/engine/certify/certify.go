@@ -47,9 +47,9 @@ func Launches(v view.View, j *journal.Journal, r *room.Room, classes []*demand.C
 }
 
 const (
-	nearly = 50  // the inverse of the gap between bound and cost that is small enough
-	few    = 200 // the inverse of the part of the pods that may then have no price
-	tight  = 200 // the inverse of the gap above which whole pods are looked at
+	smallGap    = 50  // the inverse of the gap between bound and cost that is small enough
+	fewUnpriced = 200 // the inverse of the part of the pods that may then have no price
+	tight       = 200 // the inverse of the gap above which whole pods are looked at
 )
 
 // prove returns the bound. If the packer packed nearly all pods at once on new
@@ -61,7 +61,7 @@ func prove(q *question, packed []launch.Packed, cost quantity.Money) bound.Certi
 				prices.Of = append(prices.Of, prices.Of[i])
 			}
 			c := bound.With(q.Problem, prices)
-			if c.Bound >= cost-cost/nearly {
+			if c.Bound >= cost-cost/smallGap {
 				return orWhole(q, c, cost)
 			}
 		}
@@ -105,17 +105,17 @@ func pricesOf(x launch.Packed, q *question) (price.Prices, bool) {
 			without += c.Placed()
 		}
 	}
-	return out, without <= all/few
+	return out, without <= all/fewUnpriced
 }
 
 // boundHosts returns the room that was there before this plan and that a pod of the
 // demand could use.
 func (k *certifier) boundHosts(q *question) []pack.Host {
-	least := q.demand[0].Group.Shape.Requests
+	smallest := q.demand[0].Group.Shape.Requests
 	for _, c := range q.demand[1:] {
-		least = least.Min(c.Group.Shape.Requests)
+		smallest = smallest.Min(c.Group.Shape.Requests)
 	}
-	for state := range k.Snapshot.Roomy(demand.WithoutAttach(least)) {
+	for state := range k.Snapshot.Roomy(demand.WithoutAttach(smallest)) {
 		k.Trace.Objects++
 		k.room.NodeFor(state, q.levels)
 	}

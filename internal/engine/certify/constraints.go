@@ -86,7 +86,7 @@ func (a *audit) priceWeights() {
 	if !slices.ContainsFunc(a.market.Fleet.Rows, func(r offer.Row) bool { return a.market.Fleet.Pools[r.Pool].Weight != weight(0) }) {
 		return
 	}
-	with := a.kept(func(c *pack.Class) int64 {
+	with := a.restricted(func(c *pack.Class) int64 {
 		heaviest := int64(-1)
 		for i := range a.market.Fleet.Rows {
 			if w := int64(weight(i)); w > heaviest && a.holds(i, c) {
@@ -108,7 +108,7 @@ func (a *audit) priceSizeLimit() {
 	if limit <= 0 || !slices.ContainsFunc(a.market.Fleet.Rows, func(r offer.Row) bool { return r.Type.Capacity.MilliCPU > limit }) {
 		return
 	}
-	with := a.kept(func(c *pack.Class) int64 {
+	with := a.restricted(func(c *pack.Class) int64 {
 		for i := range a.market.Fleet.Rows {
 			if !large(i) && a.holds(i, c) {
 				return 1
@@ -128,9 +128,9 @@ func cpus(milli int64) string {
 	return strconv.FormatInt(milli/1000, 10) + " vCPU"
 }
 
-// kept returns the bound if each class may go only to the rows that its mark
+// restricted returns the bound if each class may go only to the rows that its mark
 // allows.
-func (a *audit) kept(mark func(*pack.Class) int64, allowed func(row int, mark int64) bool) quantity.Money {
+func (a *audit) restricted(mark func(*pack.Class) int64, allowed func(row int, mark int64) bool) quantity.Money {
 	type key struct {
 		where int
 		mark  int64

@@ -85,9 +85,9 @@ func (f *livingFleet) change() {
 		f.addNode()
 	case what == 1 && len(nodes) > 0: // its pods go with it
 		gone := rapid.SampledFrom(nodes).Draw(f.t, "gone").Name
-		d := cluster.Delta{Gone: cluster.Gone{Nodes: []string{gone}}}
+		d := cluster.Delta{Removed: cluster.Removed{Nodes: []string{gone}}}
 		for _, p := range f.s.PodsOn(gone) {
-			d.Gone.Pods = append(d.Gone.Pods, p.ID())
+			d.Removed.Pods = append(d.Removed.Pods, p.ID())
 		}
 		f.apply(d)
 	case what == 2 && len(nodes) > 0:
@@ -95,7 +95,7 @@ func (f *livingFleet) change() {
 		n.Cordoned = !n.Cordoned
 		f.apply(cluster.Delta{Put: cluster.Objects{Nodes: []cluster.Node{n}}})
 	case what == 3 && len(pods) > 0:
-		f.apply(cluster.Delta{Gone: cluster.Gone{Pods: []string{rapid.SampledFrom(pods).Draw(f.t, "ends").ID()}}})
+		f.apply(cluster.Delta{Removed: cluster.Removed{Pods: []string{rapid.SampledFrom(pods).Draw(f.t, "ends").ID()}}})
 	default:
 		f.addPod()
 	}

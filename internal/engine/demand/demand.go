@@ -254,13 +254,13 @@ func (d *Demand) GatherRules() {
 func vacated(d *Demand) (out []topology.Vacated) {
 	for _, c := range d.Claims {
 		state, up := d.Snapshot.State(c.Node)
-		why, goes := d.Going[c.Name], d.Supposed[c.Name] && len(d.Supposed) == 1 && !d.Replaces
+		why, leaves := d.Going[c.Name], d.Supposed[c.Name] && len(d.Supposed) == 1 && !d.Replaces
 		var until time.Time
 		if c.Disrupting != nil && c.Interruption == nil && !c.ReplicasLate {
 			until = c.Disrupting.Since.Add(d.Policy.LaunchTimeout)
-			why, goes = plan.DeleteReason(c.Disrupting.Reason), d.Now.Before(until)
+			why, leaves = plan.DeleteReason(c.Disrupting.Reason), d.Now.Before(until)
 		}
-		if !up || !goes || !why.Traits().EvictsToSave() {
+		if !up || !leaves || !why.Traits().EvictsToSave() {
 			continue
 		}
 		x := topology.Vacated{Node: c.Node, Alone: state.CountMoving() <= 1, Ends: c.Leaving()}
@@ -307,9 +307,9 @@ func (d *Demand) Remaining() int64 {
 
 // Relax lets every class of the priority or above that has no place give up its next
 // preference. It returns false if no such class has a preference left.
-func (d *Demand) Relax(least int32) (more bool) {
+func (d *Demand) Relax(minPriority int32) (more bool) {
 	for _, c := range d.Classes {
-		if c.Group.Shape.Priority >= least && c.Count() > 0 && c.Level < c.Last() {
+		if c.Group.Shape.Priority >= minPriority && c.Count() > 0 && c.Level < c.Last() {
 			c.Level++
 			more = true
 		}

@@ -2,15 +2,15 @@ package demand
 
 import "github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 
-// KeptOff says whether demand is planned on the node of the NodeClaim, and the taints keep
+// Repelled says whether demand is planned on the node of the NodeClaim, and the taints keep
 // off all of it.
-func (d *Demand) KeptOff(c *cluster.Claim, taints []cluster.Taint) bool {
+func (d *Demand) Repelled(c *cluster.Claim, taints []cluster.Taint) bool {
 	slots, _ := d.memory.PlannedOn(c)
 	planned := map[string]bool{}
 	for _, s := range slots {
 		planned[s.Kind] = true
 	}
-	some := false
+	found := false
 	for _, class := range d.Classes {
 		if !planned[class.Group.Kind] {
 			continue
@@ -18,7 +18,7 @@ func (d *Demand) KeptOff(c *cluster.Claim, taints []cluster.Taint) bool {
 		if _, off := cluster.Untolerated(taints, class.Group.Shape.Tolerations); !off {
 			return false
 		}
-		some = true
+		found = true
 	}
-	return some
+	return found
 }

@@ -10,7 +10,7 @@ import (
 func closing(r *retirer) []plan.Action {
 	leaving := evictsMore(r)
 	for _, a := range r.actions {
-		if d, is := a.(plan.Delete); is && d.Why.Traits().EvictsToSave() && len(d.Pods) > 0 && !r.again[d.Node] {
+		if d, ok := a.(plan.Delete); ok && d.Why.Traits().EvictsToSave() && len(d.Pods) > 0 && !r.again[d.Node] {
 			leaving[d.Node] = true
 		}
 	}

@@ -23,7 +23,7 @@ type retirer struct {
 	judge   *Judge
 	ledger  *budget.Ledger
 	stay    map[string]bool // nodes that are going, of which a pod found no place
-	settled map[string]int  // by node that goes: its pods that have a place on a node that is open
+	placed  map[string]int  // by node that goes: its pods that have a place on a node that is open
 	ready   map[string]int  // the same, with places on nodes that only the daemon's taint closes
 	again   map[string]bool // nodes of which the deletion was planned before, and declined
 	actions []plan.Action
@@ -35,7 +35,7 @@ type retirer struct {
 // stay nodes are those of which a pod found no place.
 func Retire(v view.View, m *memory.Memory, j *journal.Journal, in *room.Room, stay map[string]bool) []plan.Action {
 	r := retirer{
-		View: v, Journal: j, memory: m, room: in, judge: NewJudge(v, m), ledger: budget.Open(v), stay: stay, settled: map[string]int{}, ready: map[string]int{}, again: map[string]bool{},
+		View: v, Journal: j, memory: m, room: in, judge: NewJudge(v, m), ledger: budget.Open(v), stay: stay, placed: map[string]int{}, ready: map[string]int{}, again: map[string]bool{},
 	}
 	r.countPlaces()
 	for _, c := range v.Claims {
@@ -51,11 +51,11 @@ func Retire(v view.View, m *memory.Memory, j *journal.Journal, in *room.Room, st
 		case static.IsSurplus(v, c) && static.EndsAtOnce(v, c):
 			r.delete(*c, plan.Surplus, "", 0)
 		case v.IsGoing(c.Name):
-			r.goOn(*c)
+			r.advance(*c)
 		case c.Disrupting != nil:
 			r.recall(*c)
 		case marked(&r, *c):
-		case r.over(*c):
+		case r.endMove(*c):
 		case r.expectsPods(c):
 			r.memory.EmptySince = memory.Forget(r.memory.EmptySince, c.Name)
 		case !c.Registered:
@@ -95,7 +95,7 @@ func (r *retirer) countPlaces() {
 	}
 	for _, h := range r.room.Nodes {
 		if h != nil && h.Stage == room.StageNode {
-			count(h, r.settled)
+			count(h, r.placed)
 			count(h, r.ready)
 		}
 	}
@@ -140,7 +140,7 @@ func (r *retirer) replaced(node string) bool {
 			}
 		}
 	}
-	return r.settled[node] >= moving && (moving > 0 || lost == 0)
+	return r.placed[node] >= moving && (moving > 0 || lost == 0)
 }
 
 // movingFrom returns the UIDs of the pods that need another place when the node goes,
@@ -225,8 +225,8 @@ func (r *retirer) expectsPods(c *cluster.Claim) bool {
 	if !up {
 		return false
 	}
-	_, is := state.Expects(c)
-	return is
+	_, expected := state.Expects(c)
+	return expected
 }
 
 // awaitsPods says whether this plan puts any pod on the node.

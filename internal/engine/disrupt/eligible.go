@@ -85,7 +85,7 @@ func (j *Judge) podsStay(state *cluster.NodeState, keep bool) (why plan.Stay, un
 			continue
 		}
 		g, _ := j.Snapshot.GroupOf(p.ID())
-		if at, settles := j.memory.Settles(g.Kind, &p, j.Now); settles && p.Moves() {
+		if at, cooling := j.memory.CoolsDown(g.Kind, &p, j.Now); cooling && p.Moves() {
 			return plan.Stay{Reason: plan.PodSettles, Detail: p.ID()}, at
 		}
 		if !keep {

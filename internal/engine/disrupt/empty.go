@@ -27,7 +27,7 @@ func (j *Judge) staysEmpty(c *cluster.Claim) plan.Stay {
 		return plan.Stay{Reason: plan.Replaces, Detail: c.Move.ID}
 	}
 	if pool.Static && c.Initialized {
-		return plan.KeptBy(pool.Name, pool.Replicas)
+		return plan.OfStatic(pool.Name, pool.Replicas)
 	}
 	if pool.Disruption.Never {
 		return plan.Stay{Reason: plan.PolicyForbids}

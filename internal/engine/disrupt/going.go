@@ -19,8 +19,8 @@ import (
 // time. Pods that the scheduler was just binding ignore the taint.
 const lastLook = time.Second
 
-// goOn takes the next step with a node that is going.
-func (r *retirer) goOn(c cluster.Claim) {
+// advance takes the next step with a node that is going.
+func (r *retirer) advance(c cluster.Claim) {
 	why := r.Going[c.Name]
 	node, up := r.Snapshot.Node(c.Node)
 	announced := c.Disrupting != nil && node.Disrupted
@@ -229,5 +229,5 @@ func marked(r *retirer, c cluster.Claim) bool {
 func (r *retirer) recall(c cluster.Claim) {
 	node, _ := r.Snapshot.Node(c.Node)
 	pool, _ := r.Snapshot.Pool(c.Pool)
-	r.restore(c, node, plan.KeptBy(pool.Name, pool.Replicas))
+	r.restore(c, node, plan.OfStatic(pool.Name, pool.Replicas))
 }

@@ -13,16 +13,16 @@ import (
 // A move is over when its sources are gone, or when they do not go any more. Then no
 // replacement stays beside them that runs nothing.
 
-// over ends the move of a replacement of which no source is left, or none goes any
+// endMove ends the move of a replacement of which no source is left, or none goes any
 // more. It says whether the NodeClaim has had its turn.
-func (r *retirer) over(c cluster.Claim) bool {
+func (r *retirer) endMove(c cluster.Claim) bool {
 	if c.Move == nil {
 		return false
 	}
 	sources := r.Snapshot.SourcesOf(&c)
 	switch {
 	case len(sources) == 0:
-	case slices.ContainsFunc(sources, r.goes):
+	case slices.ContainsFunc(sources, r.stillLeaves):
 		if r.Now.Before(c.Move.Deadline) {
 			r.WaitUntil(c.Move.Deadline, plan.Replacements)
 		}
@@ -45,8 +45,8 @@ func (r *retirer) over(c cluster.Claim) bool {
 	return true
 }
 
-// goes says whether the source of a move still goes.
-func (r *retirer) goes(s cluster.Claim) bool {
+// stillLeaves says whether the source of a move still goes.
+func (r *retirer) stillLeaves(s cluster.Claim) bool {
 	why, going := r.Going[s.Name]
 	if !going || !view.Holds(&s, why) {
 		return false // if it is not going, its static pool needs it again

@@ -52,11 +52,11 @@ func (j *Judge) promiseLeaving() {
 		if !up || !(c.Leaving() || c.Disrupting != nil || state.Node.Deleting) {
 			continue
 		}
-		held := false
+		protected := false
 		for p := range state.Pods() {
-			held = held || !p.Deleting && p.Protected(j.Now)
+			protected = protected || !p.Deleting && p.Protected(j.Now)
 		}
-		if !held {
+		if !protected {
 			j.Promise(c)
 		}
 	}

@@ -39,9 +39,9 @@ type course struct {
 	need  quantity.Resources
 	usage offer.Usage
 
-	vain  memory.Vain // what came in vain, where the class waits because of that
-	limit plan.Limit  // the limit that stops a row, with the least that any row adds to it
-	full  string      // a reservation that has no room left
+	backoff memory.Backoff // what came in vain, where the class waits because of that
+	limit   plan.Limit     // the limit that stops a row, with the least that any row adds to it
+	full    string         // a reservation that has no room left
 }
 
 func (e *explainer) course(c *demand.Class, pool int) *course {
@@ -66,8 +66,8 @@ func (x *course) stops(i int) int {
 		x.full = row.Reservation
 		return hurdleSale
 	}
-	limit, over := x.usage.Refuses(row.Type.Capacity)
-	if !over {
+	limit, refused := x.usage.Refuses(row.Type.Capacity)
+	if !refused {
 		return hurdlesTaken
 	}
 	limit.Adds = row.Type.Capacity.Get(limit.Name)
@@ -81,8 +81,8 @@ func (x *course) stops(i int) int {
 // is noted.
 func (x *course) awaits(row *offer.Row) bool {
 	v, waits := x.market.Awaits(x.class, row)
-	if waits && (x.vain.Nodes == 0 || v.Until().Before(x.vain.Until())) {
-		x.vain = v
+	if waits && (x.backoff.Nodes == 0 || v.Until().Before(x.backoff.Until())) {
+		x.backoff = v
 	}
 	return waits
 }
@@ -123,9 +123,9 @@ func (e *explainer) refusalByRow(r plan.Refusal, c *demand.Class, pool int) plan
 	case at[hurdleSale] == 0:
 		r.Cause, r.Types = plan.TooLarge, at[hurdleSize]
 		x.tooLarge(&r)
-	case at[hurdleLimits] == 0 && x.vain.Nodes > 0:
-		v := x.vain
-		r.Cause, r.Types, r.Until, r.Detail = plan.CameInVain, at[hurdleSale], v.Until(), plan.InVain(v.Nodes, v.Type, v.Lacks, v.Why, v.Taint)
+	case at[hurdleLimits] == 0 && x.backoff.Nodes > 0:
+		v := x.backoff
+		r.Cause, r.Types, r.Until, r.Detail = plan.InBackoff, at[hurdleSale], v.Until(), plan.BackoffDetail(v.Nodes, v.Type, v.Lacks, v.Why, v.Taint)
 	case at[hurdleLimits] == 0:
 		until, cause := x.returns()
 		r.Cause, r.Types, r.Until, r.Detail = plan.NoCapacity, at[hurdleSale], until, plan.Shortage(cause.Code, cause.Message)

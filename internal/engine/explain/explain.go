@@ -111,7 +111,7 @@ func (e *explainer) refusal(c *demand.Class, pool int) plan.Refusal {
 		r.Cause, r.Detail = plan.PoolNotReady, "its EC2NodeClass "+p.Class+" is not ready: "+class.NotReady
 		return r
 	}
-	if taint, kept := cluster.Untolerated(p.Taints, shape.Tolerations); kept {
+	if taint, untolerated := cluster.Untolerated(p.Taints, shape.Tolerations); untolerated {
 		r.Cause, r.Detail, r.Taint = plan.UntoleratedTaint, taint.String(), &taint
 		return r
 	}

@@ -78,7 +78,7 @@ func PortsConflict(a, b []cluster.HostPort) bool {
 // Node says whether the shape may run on a node with these labels and taints,
 // whatever the node's size and the pods there.
 func Node(shape cluster.Shape, labels label.Lookup, taints []cluster.Taint) bool {
-	if _, kept := cluster.Untolerated(taints, shape.Tolerations); kept {
+	if _, untolerated := cluster.Untolerated(taints, shape.Tolerations); untolerated {
 		return false
 	}
 	_, ok := Labels(shape, labels)
@@ -112,9 +112,9 @@ func Missing(daemons []cluster.DaemonSet, labels label.Lookup, taints []cluster.
 // Certain returns the DaemonSets that certainly run where their shape may run. A
 // DaemonSet with an unsupported constraint may be kept away by it, and is left out.
 func Certain(daemons []cluster.DaemonSet) []cluster.DaemonSet {
-	doubtful := func(d cluster.DaemonSet) bool { return len(d.Shape.Unsupported) > 0 }
-	if !slices.ContainsFunc(daemons, doubtful) {
+	uncertain := func(d cluster.DaemonSet) bool { return len(d.Shape.Unsupported) > 0 }
+	if !slices.ContainsFunc(daemons, uncertain) {
 		return daemons
 	}
-	return slices.DeleteFunc(slices.Clone(daemons), doubtful)
+	return slices.DeleteFunc(slices.Clone(daemons), uncertain)
 }

@@ -39,9 +39,9 @@ type Trace struct {
 	Refused  int64 // pods that found no place
 	// Units is the work that the plan has taken so far, in all its tries.
 	Units int
-	// Looked says that what has changed in a large fleet was looked at, for nodes that may
+	// ChangesTried says that what has changed in a large fleet was looked at, for nodes that may
 	// go, before the whole fleet is.
-	Looked bool
+	ChangesTried bool
 	// Savings says what the search for savings did in this Step; empty for nothing new.
 	Savings string
 	// Complete says that the plan is finished; if not, the next Step goes on with

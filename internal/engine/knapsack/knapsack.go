@@ -202,18 +202,18 @@ func rows(space [][]int64, n, width int) [][]int64 {
 // bound is the most that the kinds from the place on are worth in what is free there,
 // and the proportion that says so. It is -1 where even all of their pods are worth no
 // more.
-func (s *Solver) bound(place int) (least int64, by int) {
-	least, by = s.all[place], -1
+func (s *Solver) bound(place int) (tightest int64, by int) {
+	tightest, by = s.all[place], -1
 	for w, rest := range s.rest[place] {
 		if s.density[w][place] == math.MaxUint64 { // a kind that takes nothing of it
 			continue
 		}
 		hi, lo := bits.Mul64(uint64(rest), s.density[w][place])
-		if hi == 0 && lo < uint64(least) {
-			least, by = int64(lo), w
+		if hi == 0 && lo < uint64(tightest) {
+			tightest, by = int64(lo), w
 		}
 	}
-	return least, by
+	return tightest, by
 }
 
 // fits is Answer.Fits for the proportion.

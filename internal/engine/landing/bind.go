@@ -77,9 +77,9 @@ func (b *bind) toClose(leaving map[string]bool) (found map[string]*cluster.NodeS
 			continue
 		}
 		closable := c.Name != "" && c.Initialized && n.Ready && n.TakesPods(&c)
-		least := leastPriority(state)
+		lowest := leastPriority(state)
 		for g, need := range needs {
-			preempts := g.Shape.Priority > least
+			preempts := g.Shape.Priority > lowest
 			if !preempts && !(closable && need.Fits(state.Free)) || !fit.Node(g.Shape, n.Labels, n.Taints) {
 				continue
 			}
@@ -95,11 +95,11 @@ func (b *bind) toClose(leaving map[string]bool) (found map[string]*cluster.NodeS
 
 // leastPriority returns the least priority of the pods that run on the node.
 func leastPriority(state *cluster.NodeState) int32 {
-	least := int32(math.MaxInt32)
+	lowest := int32(math.MaxInt32)
 	for g := range state.Groups() {
-		least = min(least, g.Shape.Priority)
+		lowest = min(lowest, g.Shape.Priority)
 	}
-	return least
+	return lowest
 }
 
 // Done notes which pods are back.
@@ -123,8 +123,8 @@ func (b *bind) bindings(h *room.Host, takes Takes) (out []plan.Bind) {
 
 // Place binds the pods that are back.
 func (b *bind) Place() (actions []plan.Action, again time.Time) {
-	may, at := b.mayBind()
-	if may {
+	ok, at := b.mayBind()
+	if ok {
 		b.now.Bound = nil
 		for _, x := range b.back {
 			actions, b.now.Bound = append(actions, x), append(b.now.Bound, x.PodUID)
@@ -143,7 +143,7 @@ const bindingTakes = time.Second
 // bindings of the last plan, and no pod waits that the scheduler may have assigned to one of
 // the nodes just before it was closed. If not, it returns when that may be so without a
 // change of the cluster; zero for never.
-func (b *bind) mayBind() (may bool, at time.Time) {
+func (b *bind) mayBind() (ok bool, at time.Time) {
 	if b.was.Since.IsZero() {
 		return false, time.Time{}
 	}

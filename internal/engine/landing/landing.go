@@ -33,9 +33,9 @@ type Opening struct {
 	Pods  []demand.PodRef
 }
 
-// settles is how long no evicted pod must have gone, come back or landed for the nodes to
+// openAfter is how long no evicted pod must have gone, come back or landed for the nodes to
 // open that are closed for them.
-const settles = 3 * time.Second
+const openAfter = 3 * time.Second
 
 // ground is what a way looks at. Both ways open nodes alike: nodes may be closed when the way
 // becomes another.
@@ -63,23 +63,23 @@ func (g *ground) done(back int) (opens []Opening, done bool) {
 		return up && g.view.Closed(&n, c)
 	})
 	if len(closed) == 0 {
-		g.memory.Landing = g.memory.Landing.Over()
+		g.memory.Landing = g.memory.Landing.Ended()
 		return nil, true
 	}
-	planned, others := g.look(back)
+	planned, others := g.count(back)
 	if wait := g.now.Absent > 0 || g.now.Running > 0 || back > 0; wait && !others && g.view.Now.Before(g.until) {
 		return nil, false
 	}
-	g.memory.Landing = g.now.Over()
+	g.memory.Landing = g.now.Ended()
 	for _, c := range closed {
 		opens = append(opens, Opening{c, planned[c.Name]})
 	}
 	return opens, true
 }
 
-// look counts what becomes of the evicted pods. It returns the pods that have places on
+// count counts what becomes of the evicted pods. It returns the pods that have places on
 // closed nodes, by NodeClaim, and whether the scheduler needs one of these nodes open.
-func (g *ground) look(back int) (planned map[string][]demand.PodRef, others bool) {
+func (g *ground) count(back int) (planned map[string][]demand.PodRef, others bool) {
 	g.was = g.memory.Landing.CarriedOut(g.view.Now)
 	g.now = g.was.Uncounted()
 	planned = map[string][]demand.PodRef{}
@@ -97,7 +97,7 @@ func (g *ground) look(back int) (planned map[string][]demand.PodRef, others bool
 	if g.now.Absent != g.was.Absent || g.now.Back != g.was.Back || g.now.Running != g.was.Running && g.was.Running > 0 {
 		g.now.Moved = g.view.Now
 	}
-	g.until = pick.Earliest(g.now.Moved.Add(settles), g.now.Begun.Add(memory.ClosedFor))
+	g.until = pick.Earliest(g.now.Moved.Add(openAfter), g.now.Begun.Add(memory.ClosedFor))
 	return planned, others
 }
 

@@ -48,8 +48,8 @@ type cell struct {
 // cellsKey identifies a list of cells: classes that may run in the same places and
 // have the same keys share it.
 type cellsKey struct {
-	where     *uint64
-	must, may string
+	where          *uint64
+	must, optional string
 }
 
 // division divides the demand of one turn into items for the packer.
@@ -66,7 +66,7 @@ func (d *division) divide(p *pack.Problem) []*item {
 	var items []*item
 	waiting := make([]*demand.Class, 0, len(d.Demand.Classes))
 	for _, c := range d.Demand.Classes {
-		if c.Count() > 0 && len(c.Shape().Unsupported) == 0 && c.Group.Shape.Priority >= d.Least {
+		if c.Count() > 0 && len(c.Shape().Unsupported) == 0 && c.Group.Shape.Priority >= d.MinPriority {
 			waiting = append(waiting, c)
 		}
 	}
@@ -109,7 +109,7 @@ func spreads(c *demand.Class) int {
 // rules: a class without rules follows nobody.
 func (d *division) pin(c *demand.Class, items []*item) []*item {
 	where := d.Market.Where(c)
-	must, may := domainKeys(c, nil)
+	must, optional := domainKeys(c, nil)
 	for _, rule := range c.Table.AffinityTargets(c.Rule()) {
 		i := slices.IndexFunc(items, func(x *item) bool {
 			return x.class != c && x.class.Rule() == rule && (x.cell == nil || x.free) && x.with == nil && x.unit == 1 && x.count > 0
@@ -118,7 +118,7 @@ func (d *division) pin(c *demand.Class, items []*item) []*item {
 			continue
 		}
 		lead := items[i]
-		for _, k := range d.cells(c, both(where, d.Market.Where(lead.class)), must, may) {
+		for _, k := range d.cells(c, both(where, d.Market.Where(lead.class)), must, optional) {
 			if d.isShut(c, k) {
 				continue
 			}
@@ -138,22 +138,22 @@ func (d *division) pin(c *demand.Class, items []*item) []*item {
 func (d *division) divideClass(c *demand.Class, others []*item) []*item {
 	where := d.Market.Where(c)
 	counted := c.CountedKeys()
-	must, may := domainKeys(c, counted)
+	must, optional := domainKeys(c, counted)
 	host := hosting(c) // before any pod of the class is told: then none is the first
-	if len(must)+len(may) == 0 {
+	if len(must)+len(optional) == 0 {
 		if !anyOf(where, d.rows) {
 			return nil
 		}
 		return d.bundle(&item{class: c, count: c.Count(), where: where}, host, others)
 	}
-	cells := d.cells(c, where, must, may)
+	cells := d.cells(c, where, must, optional)
 	if len(must) == 0 {
 		cells = pick.Those(cells, func(x *cell) bool { return d.holds(c, x) })
 	}
 	if !d.Policy.BestEffortMinValues {
 		cells = widening{d.Market, d.rows, c, must}.of(cells)
 	}
-	free := len(must)+len(may) == len(counted) // no key restricts the class
+	free := len(must)+len(optional) == len(counted) // no key restricts the class
 	counts := make([]int64, len(cells))
 	careful := spreads(c) == 0
 	for n := c.Count(); n > 0; {
@@ -230,11 +230,11 @@ func (d *division) isShut(c *demand.Class, x *cell) bool {
 
 // cells returns the cells of the class, cheapest first, and offers their domains to
 // the rules.
-func (d *division) cells(c *demand.Class, where []uint64, must, may []string) []*cell {
-	id := cellsKey{&where[0], strings.Join(must, " "), strings.Join(may, " ")}
+func (d *division) cells(c *demand.Class, where []uint64, must, optional []string) []*cell {
+	id := cellsKey{&where[0], strings.Join(must, " "), strings.Join(optional, " ")}
 	out, known := d.known[id]
 	if !known {
-		out = divideRows(d.Market, d.rows, where, must, may)
+		out = divideRows(d.Market, d.rows, where, must, optional)
 		if d.known == nil {
 			d.known = map[cellsKey][]*cell{}
 		}
@@ -246,7 +246,7 @@ func (d *division) cells(c *demand.Class, where []uint64, must, may []string) []
 
 // domainKeys divides the keys of the class into those that a node must have, and those that it
 // may lack: over which only anti-affinity holds, and those that only count the class.
-func domainKeys(c *demand.Class, counted []string) (must, may []string) {
+func domainKeys(c *demand.Class, counted []string) (must, optional []string) {
 	must = c.DemandedKeys()
 	return must, append(pick.Those(c.DomainKeys(), func(k string) bool { return !slices.Contains(must, k) }), counted...)
 }
@@ -271,8 +271,8 @@ func Domains(m *offer.Market, pool int, c *demand.Class) []topology.Place {
 			rows = append(rows, i)
 		}
 	}
-	must, may := domainKeys(c, nil)
-	cells := divideRows(m, rows, m.Where(c), must, may)
+	must, optional := domainKeys(c, nil)
+	cells := divideRows(m, rows, m.Where(c), must, optional)
 	offerCells(c, cells, must)
 	places := make([]topology.Place, len(cells))
 	for i, x := range cells {
@@ -283,11 +283,11 @@ func Domains(m *offer.Market, pool int, c *demand.Class) []topology.Place {
 
 // domains joins the values of the keys. It returns false if the node lacks one of those
 // that it must have.
-func domains(l label.Lookup, must, may []string) (name string, ok bool) {
+func domains(l label.Lookup, must, optional []string) (name string, ok bool) {
 	if name, ok = topology.DomainOf(topology.Place{Labels: l}, must); !ok {
 		return "", false
 	}
-	for _, key := range may {
+	for _, key := range optional {
 		if v, there := l.Get(key); there {
 			name += "/" + key + "=" + v
 		}
@@ -378,10 +378,10 @@ func (d *division) giveBack(items []*item) bool {
 
 // divideRows divides the rows into cells by the values of the keys, cheapest first. A node
 // without a label that it must have is in no cell.
-func divideRows(m *offer.Market, rows []int, where []uint64, must, may []string) []*cell {
+func divideRows(m *offer.Market, rows []int, where []uint64, must, optional []string) []*cell {
 	byName := map[string]*cell{}
 	bySite := make([]*cell, m.Fleet.Sites()) // of what types do not decide
-	all := slices.Concat(must, may)
+	all := slices.Concat(must, optional)
 	ofTypes := slices.ContainsFunc(all, m.Fleet.OfTypes)
 	var out []*cell
 	for _, x := range rows {
@@ -393,7 +393,7 @@ func divideRows(m *offer.Market, rows []int, where []uint64, must, may []string)
 				continue
 			}
 			labels := r.Labels(z)
-			name, ok := domains(labels, must, may)
+			name, ok := domains(labels, must, optional)
 			if !ok {
 				continue // a node without the label is no place for the pod
 			}

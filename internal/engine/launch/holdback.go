@@ -28,9 +28,9 @@ func (t *turn) holdBack(items []*item, r *pack.Result) (now, later []pack.Bin) {
 	h := holder{turn: t, standard: t.findStandard(), scarce: map[int]bool{}}
 	h.findScarce(r.Bins)
 	prospects := h.prospects(items, r.Bins)
-	launch, look := timing.Hold(prospects, h.Growth, t.Now)
-	if !look.IsZero() {
-		h.WaitUntil(look, plan.MorePods)
+	launch, again := timing.Hold(prospects, h.Growth, t.Now)
+	if !again.IsZero() {
+		h.WaitUntil(again, plan.MorePods)
 	}
 	for i, x := range prospects {
 		if launch[i] {

@@ -73,7 +73,7 @@ func (t *turn) withinLimits(pool *cluster.Pool, l *load) (carried []*offer.Row, 
 		return l.carried, l.relaxed
 	}
 	budget := t.Market.Usage(*pool)
-	allowed := func(r *offer.Row) bool { _, over := budget.Refuses(r.Type.Capacity); return !over }
+	allowed := func(r *offer.Row) bool { _, exceeded := budget.Refuses(r.Type.Capacity); return !exceeded }
 	if within := pick.Those(l.within, allowed); len(within) > 0 {
 		carried, relaxed = Diversify(t.Policy, pool, l.bin.Zones, within, pick.Those(l.wider, allowed))
 	}

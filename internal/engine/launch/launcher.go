@@ -27,8 +27,8 @@ type Launcher struct {
 
 	// Sparing makes launches that spare what is limited.
 	Sparing bool
-	// Least is the priority down to which pods are launched for.
-	Least int32
+	// MinPriority is the priority down to which pods are launched for.
+	MinPriority int32
 
 	Launches []plan.Launch
 	Cost     quantity.Money  // of the launches' instances, an hour

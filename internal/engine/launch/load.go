@@ -77,7 +77,7 @@ func (t *turn) load(items []*item, b pack.Bin) load {
 // share returns the part of the content that the room holds, by the scarcest
 // resource. The result is exact only if it is above the floor.
 func share(content, room []int64, floor int64) int64 {
-	least := int64(quantity.Whole)
+	lowest := int64(quantity.Whole)
 	for d, n := range content {
 		if n <= 0 {
 			continue
@@ -85,9 +85,9 @@ func share(content, room []int64, floor int64) int64 {
 		if !quantity.PartAbove(room[d], n, floor) {
 			return floor
 		}
-		least = min(least, quantity.Part(room[d], n))
+		lowest = min(lowest, quantity.Part(room[d], n))
 	}
-	return least
+	return lowest
 }
 
 // place returns a copy of the bin as topology rules see it.

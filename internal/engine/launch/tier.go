@@ -36,7 +36,7 @@ func (t *tier) openRows() (rows []int) {
 			t.Market.NodesLeft(r) == 0 {
 			continue
 		}
-		if _, over := uses[r.Pool-t.from].Refuses(r.Type.Capacity); over {
+		if _, exceeded := uses[r.Pool-t.from].Refuses(r.Type.Capacity); exceeded {
 			continue
 		}
 		rows = append(rows, i)

@@ -95,7 +95,7 @@ func (t *turn) narrowed(pool int, b offer.Usage) bool {
 		if r.Pool != pool || t.excluded[x] {
 			continue
 		}
-		if _, over := b.Refuses(r.Type.Capacity); !over {
+		if _, exceeded := b.Refuses(r.Type.Capacity); !exceeded {
 			return true
 		}
 	}

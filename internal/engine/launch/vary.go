@@ -106,21 +106,21 @@ type widening struct {
 func (w widening) of(cells []*cell) []*cell {
 	var narrow, wide []*cell
 	for _, x := range cells {
-		few := w.unvaried(x)
-		if len(few) == 0 {
+		unvaried := w.unvaried(x)
+		if len(unvaried) == 0 {
 			narrow = append(narrow, x)
 			continue
 		}
 		rest := *x
 		rest.where = slices.Clone(x.where)
-		for _, row := range few {
+		for _, row := range unvaried {
 			rest.where[row] = 0
 		}
 		if anyOf(rest.where, w.rows) {
 			narrow = append(narrow, &rest)
 		}
 		if w.class.Table.Room(w.class.Rule(), x.place) > 0 {
-			wide = w.join(wide, x, few)
+			wide = w.join(wide, x, unvaried)
 		}
 	}
 	return append(narrow, wide...)
@@ -128,7 +128,7 @@ func (w widening) of(cells []*cell) []*cell {
 
 // unvaried lists the rows of the cell that are of pools whose minValues no node meets which is in
 // the cell and holds a pod of the class.
-func (w widening) unvaried(x *cell) (few []int) {
+func (w widening) unvaried(x *cell) (unvaried []int) {
 	type group struct{ pool, of int }
 	need, varieties, enough := demand.WithoutAttach(w.class.Shape().Requests), map[group]*offer.Variety{}, map[int]bool{}
 	for _, row := range w.rows {
@@ -137,7 +137,7 @@ func (w widening) unvaried(x *cell) (few []int) {
 		if zones == 0 || len(pool.MinValues) == 0 {
 			continue
 		}
-		few = append(few, row)
+		unvaried = append(unvaried, row)
 		if !need.Fits(r.Net) {
 			continue
 		}
@@ -148,7 +148,7 @@ func (w widening) unvaried(x *cell) (few []int) {
 		varieties[k].Add(r, zones)
 		enough[r.Pool] = enough[r.Pool] || varieties[k].Enough()
 	}
-	return slices.DeleteFunc(few, func(row int) bool { return enough[w.market.Fleet.Rows[row].Pool] })
+	return slices.DeleteFunc(unvaried, func(row int) bool { return enough[w.market.Fleet.Rows[row].Pool] })
 }
 
 // join adds these rows of a cell to the wide cell with the same values of the keys.

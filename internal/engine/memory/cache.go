@@ -9,8 +9,8 @@ type Cache[S, K comparable, V any] struct {
 	before, used map[K]V
 }
 
-// Kept returns what the Step has used, for the next one.
-func (c *Cache[S, K, V]) Kept() Cache[S, K, V] {
+// Next returns what the Step has used, for the next one.
+func (c *Cache[S, K, V]) Next() Cache[S, K, V] {
 	return Cache[S, K, V]{source: c.source, before: c.used}
 }
 

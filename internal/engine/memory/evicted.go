@@ -9,9 +9,9 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 )
 
-// SettlesFor is how long a pod that came in place of an evicted one is not evicted
+// EvictionCooldown is how long a pod that came in place of an evicted one is not evicted
 // again to save money.
-const SettlesFor = 10 * time.Minute
+const EvictionCooldown = 10 * time.Minute
 
 // StaysFor is how long a node that was to go and stays is not looked at again to save
 // money.
@@ -141,12 +141,12 @@ func (m *Memory) LastEvicted(kind string) time.Time {
 // comesBackWithin is how long after an eviction a controller creates the pod anew, about.
 const comesBackWithin = 30 * time.Second
 
-// Settles says until when the pod, which is of the kind, may have come in place of one that
+// CoolsDown says until when the pod, which is of the kind, may have come in place of one that
 // was evicted, and whether that is not over. Its controller tells; of a pod without one, its
 // kind. Nobody knows which pods were evicted before the memory begins, so any pod from that
 // time counts but those of controllers that are younger.
-func (m *Memory) Settles(kind string, p *cluster.Pod, now time.Time) (until time.Time, yes bool) {
-	until = p.Created.Add(SettlesFor)
+func (m *Memory) CoolsDown(kind string, p *cluster.Pod, now time.Time) (until time.Time, yes bool) {
+	until = p.Created.Add(EvictionCooldown)
 	if !now.Before(until) {
 		return until, false
 	}
@@ -185,4 +185,6 @@ func latelyOf(list []EvictedOf, now time.Time) []EvictedOf {
 }
 
 // isRecent says whether pods that come in place of those evicted last then may not be settled yet.
-func isRecent(last, now time.Time) bool { return now.Before(last.Add(SettlesFor + comesBackWithin)) }
+func isRecent(last, now time.Time) bool {
+	return now.Before(last.Add(EvictionCooldown + comesBackWithin))
+}

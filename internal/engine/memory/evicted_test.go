@@ -28,7 +28,7 @@ func TestSettles_WhatMayHaveComeInPlaceOfAnEvictedPodStaysForAWhile(t *testing.T
 		"after others' evictions":           {Memory{EvictedUntil: at(7)}, at(8), "db", false},
 		"longer ago than a pod has to stay": {evicted(Memory{}), at(0), "web", false},
 	} {
-		if _, settles := c.memory.Settles(c.kind, &cluster.Pod{Created: c.created}, at(10)); settles != c.settles {
+		if _, settles := c.memory.CoolsDown(c.kind, &cluster.Pod{Created: c.created}, at(10)); settles != c.settles {
 			t.Errorf("%s: %v", name, settles)
 		}
 	}
@@ -38,7 +38,7 @@ func TestSettles_ThePodIsCreatedInTheSecondOfTheEviction(t *testing.T) {
 	second := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var m Memory
 	m.Evict("web", "a", true, second.Add(700*time.Millisecond))
-	if _, settles := m.Settles("web", &cluster.Pod{Created: second}, second.Add(time.Minute)); !settles {
+	if _, settles := m.CoolsDown("web", &cluster.Pod{Created: second}, second.Add(time.Minute)); !settles {
 		t.Error("the pod may be evicted again")
 	}
 }
@@ -79,7 +79,7 @@ func TestSettles_OnlyPodsOfTheControllerComeInPlaceOfItsEvictedPods(t *testing.T
 		"a StatefulSet made anew":           {"kind", owned("StatefulSet", "db", "db-2", ""), false},
 		"from before the eviction":          {"kind", early, false},
 	} {
-		if _, settles := m.Settles(c.kind, &c.pod, at(10)); settles != c.settles {
+		if _, settles := m.CoolsDown(c.kind, &c.pod, at(10)); settles != c.settles {
 			t.Errorf("%s: %v", name, settles)
 		}
 	}
@@ -97,7 +97,7 @@ func TestSettles_TheNextPodOfARolloutComesInPlaceOfItsEvictedPods(t *testing.T) 
 	var m Memory
 	m.Evict("kind", "a", true, at(5), owned("web", "5d8").Controller())
 	for p, want := range map[*cluster.Pod]bool{owned("web", "9f7"): true, owned("shop", "5d8"): false} {
-		if _, settles := m.Settles("another kind", p, at(10)); settles != want {
+		if _, settles := m.CoolsDown("another kind", p, at(10)); settles != want {
 			t.Errorf("%s: %v", p.Owner.Name, settles)
 		}
 	}
@@ -111,7 +111,7 @@ func TestSettles_NoPodOfAControllerThatIsYoungerThanTheEvictionsBeforeTheMemory(
 		if since > 0 {
 			p.OwnedSince = at(since)
 		}
-		if _, settles := m.Settles("kind", &p, at(120)); settles != want {
+		if _, settles := m.CoolsDown("kind", &p, at(120)); settles != want {
 			t.Errorf("a controller that is there since %d: %v", since, settles)
 		}
 	}

@@ -48,8 +48,8 @@ func (l Landing) Uncounted() Landing {
 	return l
 }
 
-// Over returns the landing when no node is closed any longer.
-func (l Landing) Over() Landing { return Landing{More: l.More} }
+// Ended returns the landing when no node is closed any longer.
+func (l Landing) Ended() Landing { return Landing{More: l.More} }
 
 // UnderWay says whether a plan has closed nodes that are not open yet.
 func (l Landing) UnderWay() bool { return !l.Since.IsZero() }

@@ -31,7 +31,7 @@ type Memory struct {
 	// EvictedUntil is when pods of nodes that went may have been evicted last before this
 	// memory began; zero for never.
 	EvictedUntil time.Time
-	Vain         Vains
+	Backoffs     Backoffs
 	Restored     []Since // NodeClaims that were to go and stay, sorted
 	Landing      Landing
 }
@@ -63,15 +63,15 @@ type Progress struct {
 
 // Next returns the memory for the next Step. It drops what the snapshot no longer
 // has, and penalties that are over. It also drops NodeClaims that are no longer in
-// Snapshot.Unsettled: their pods have come. A time later than now, which occurs if
+// Snapshot.InTransition: their pods have come. A time later than now, which occurs if
 // the clock went back, becomes now.
 func (m Memory) Next(s cluster.Snapshot, now time.Time) Memory {
 	m.Shortages = m.lasting(now)
-	m.EmptySince = pick.Those(m.EmptySince, func(x Since) bool { return s.IsUnsettled(x.ID) })
+	m.EmptySince = pick.Those(m.EmptySince, func(x Since) bool { return s.IsInTransition(x.ID) })
 	m.ReadySince = pick.Those(m.ReadySince, func(x Since) bool { _, ok := s.Node(x.ID); return ok })
 	m.TaintedAt = pick.Those(m.TaintedAt, func(x Since) bool { _, ok := s.Claim(x.ID); return ok })
 	m.Asked = pick.Those(m.Asked, func(x Since) bool { c, ok := s.Claim(x.ID); return ok && !c.Deleting })
-	m.Planned = pick.Those(m.Planned, func(x Planned) bool { return s.IsUnsettled(x.Claim) })
+	m.Planned = pick.Those(m.Planned, func(x Planned) bool { return s.IsInTransition(x.Claim) })
 	m.Nominations = m.countRefusals(s, now)
 	m.Evicted, m.EvictedOf = lately(m.Evicted, now), latelyOf(m.EvictedOf, now)
 	m.noteDeletions(s)
@@ -79,7 +79,7 @@ func (m Memory) Next(s cluster.Snapshot, now time.Time) Memory {
 		m.EvictedUntil = now
 	}
 	m.Advanced = slices.Clone(m.Advanced)
-	m.Vain = stillVain(m.Vain, s, now)
+	m.Backoffs = backoffsNow(m.Backoffs, s, now)
 	m.Lost = pick.Those(m.Lost, func(x Since) bool { return now.Before(x.At.Add(LostFor)) })
 	m.Restored = pick.Those(m.Restored, func(x Since) bool { return now.Before(x.At.Add(StaysFor)) })
 	for _, list := range [][]Since{m.EmptySince, m.ReadySince, m.TaintedAt, m.Asked, m.Advanced, m.Lost, m.Restored} { // all are copies already

@@ -34,7 +34,7 @@ type Nomination struct {
 	Class   string // kind of the group
 	Node    string
 	Pod     string    // namespace/name
-	Held    bool      // a snapshot showed the nomination
+	Shown   bool      // a snapshot showed the nomination
 	Refused int       // times
 	At      time.Time // of the first nomination, then of the last refusal
 	Until   time.Time // the node is left out for the class; zero where it is not
@@ -71,7 +71,7 @@ func (m *Memory) Nominated(class, node, pod string, now time.Time) {
 		m.Nominations = slices.Insert(m.Nominations, i, x)
 		return
 	}
-	m.Nominations[i].Pod, m.Nominations[i].Held = pod, false
+	m.Nominations[i].Pod, m.Nominations[i].Shown = pod, false
 }
 
 // countRefusals returns the nominations after a look at their pods, without those that
@@ -93,7 +93,7 @@ func (m *Memory) countRefusals(s cluster.Snapshot, now time.Time) []Nomination {
 	}
 	for i := range list {
 		x := &list[i]
-		x.look(s, now)
+		x.countRefusal(s, now)
 		if x.Until.IsZero() && x.Refused >= RefusedAtMost && leftOut[x.Class] < LeftOutAtMost {
 			x.Until = now.Add(LeftOutFor)
 			leftOut[x.Class]++
@@ -113,15 +113,15 @@ func (x Nomination) lasts(s cluster.Snapshot, now time.Time) bool {
 	return up && there && p.Node == "" && !p.Deleting
 }
 
-// look counts a refusal where the scheduler has cleared a nomination that was seen.
-func (x *Nomination) look(s cluster.Snapshot, now time.Time) {
+// countRefusal counts a refusal where the scheduler has cleared a nomination that was seen.
+func (x *Nomination) countRefusal(s cluster.Snapshot, now time.Time) {
 	x.At = pick.Earliest(x.At, now)
 	p, _ := s.Pod(x.Pod)
 	switch {
 	case p.Nominated != "":
-		x.Held = p.Nominated == x.Node && p.NominatedByUs
-	case x.Held && p.Unschedulable:
-		x.Held = false
+		x.Shown = p.Nominated == x.Node && p.NominatedByUs
+	case x.Shown && p.Unschedulable:
+		x.Shown = false
 		if !now.Before(x.At.Add(refusalGap)) {
 			x.Refused, x.At = x.Refused+1, now
 		}

@@ -18,16 +18,16 @@ import (
 // again as it was wrong. A node that is too small is no accident, unless it lacks a device:
 // the next of its type is as small.
 const (
-	firstVain     = 15 * time.Minute
-	firstSmall    = time.Hour
-	longestVain   = 4 * time.Hour
-	forgetVainFor = 12 * time.Hour // after the pause
+	firstBackoff     = 15 * time.Minute
+	firstSmall       = time.Hour
+	longestBackoff   = 4 * time.Hour
+	forgetBackoffFor = 12 * time.Hour // after the pause
 )
 
-// Vain is pods of one kind whose last nodes of a pool came in vain: the nodes did not join, or
+// Backoff is pods of one kind whose last nodes of a pool came in vain: the nodes did not join, or
 // did not become ready for these pods, in time; or those of one instance type were too small
 // for them when they were up.
-type Vain struct {
+type Backoff struct {
 	Pool, Kind string
 	Type       string    // that was too small; empty for the other causes
 	Nodes      int       // in a row
@@ -54,16 +54,16 @@ func madeFrom(s cluster.Snapshot, pool string) Made {
 	return Made{p.UID, p.Generation, c.Generation}
 }
 
-// Vains is what came in vain, sorted by pool, kind and type.
-type Vains []Vain
+// Backoffs is what came in vain, sorted by pool, kind and type.
+type Backoffs []Backoff
 
-func (v Vain) compare(o Vain) int {
+func (v Backoff) compare(o Backoff) int {
 	return cmp.Or(strings.Compare(v.Pool, o.Pool), strings.Compare(v.Kind, o.Kind), strings.Compare(v.Type, o.Type))
 }
 
 // Until returns when pods of the kind may have another node of the pool, or of the type.
-func (v Vain) Until() time.Time {
-	free, pause := catalog.Accidents, firstVain
+func (v Backoff) Until() time.Time {
+	free, pause := catalog.Accidents, firstBackoff
 	if v.Type != "" {
 		pause = firstSmall
 		if !v.Device {
@@ -73,18 +73,18 @@ func (v Vain) Until() time.Time {
 	if v.Nodes <= free {
 		return v.At
 	}
-	for n := free + 1; n < v.Nodes && pause < longestVain; n++ {
-		pause = min(2*pause, longestVain)
+	for n := free + 1; n < v.Nodes && pause < longestBackoff; n++ {
+		pause = min(2*pause, longestBackoff)
 	}
 	return v.At.Add(pause)
 }
 
-// CameInVain notes what came in vain with the node of the NodeClaim; the caller says for
+// BackOff notes what came in vain with the node of the NodeClaim; the caller says for
 // which pods and why. Of nodes that were ordered together, one counts.
-func (m *Memory) CameInVain(x Vain, c *cluster.Claim, s cluster.Snapshot, now time.Time) {
+func (m *Memory) BackOff(x Backoff, c *cluster.Claim, s cluster.Snapshot, now time.Time) {
 	x.Pool, x.Made = c.Pool, madeFrom(s, c.Pool)
-	list := slices.Clone(m.Vain)
-	i, found := slices.BinarySearchFunc(list, x, Vain.compare)
+	list := slices.Clone(m.Backoffs)
+	i, found := slices.BinarySearchFunc(list, x, Backoff.compare)
 	switch {
 	case !found:
 		x.Nodes = 0
@@ -93,13 +93,13 @@ func (m *Memory) CameInVain(x Vain, c *cluster.Claim, s cluster.Snapshot, now ti
 		return
 	}
 	x.Nodes, x.At, x.Claim = list[i].Nodes+1, now, c.Name
-	list[i], m.Vain = x, list
+	list[i], m.Backoffs = x, list
 }
 
 // CameUp notes that a node of the pool and the type takes pods of the kind.
 func (m *Memory) CameUp(pool, kind, instanceType string) {
-	if len(m.Vain) > 0 {
-		m.Vain = pick.Those(m.Vain, func(v Vain) bool {
+	if len(m.Backoffs) > 0 {
+		m.Backoffs = pick.Those(m.Backoffs, func(v Backoff) bool {
 			return v.Pool != pool || v.Kind != kind || v.Type != "" && v.Type != instanceType
 		})
 	}
@@ -107,20 +107,22 @@ func (m *Memory) CameUp(pool, kind, instanceType string) {
 
 // WaitsFor returns what came in vain for pods of the kind, if they wait because of that
 // before they get another node of the type from the pool.
-func (list Vains) WaitsFor(pool, kind, instanceType string, now time.Time) (v Vain, waits bool) {
+func (list Backoffs) WaitsFor(pool, kind, instanceType string, now time.Time) (v Backoff, waits bool) {
 	for _, of := range [2]string{"", instanceType} {
-		i, found := slices.BinarySearchFunc(list, Vain{Pool: pool, Kind: kind, Type: of}, Vain.compare)
+		i, found := slices.BinarySearchFunc(list, Backoff{Pool: pool, Kind: kind, Type: of}, Backoff.compare)
 		if found && now.Before(list[i].Until()) {
 			return list[i], true
 		}
 	}
-	return Vain{}, false
+	return Backoff{}, false
 }
 
-// stillVain returns what still counts: nothing of before a change of the NodePool or its
+// backoffsNow returns what still counts: nothing of before a change of the NodePool or its
 // class. A time later than now, which occurs if the clock went back, becomes now.
-func stillVain(list Vains, s cluster.Snapshot, now time.Time) Vains {
-	out := pick.Those(list, func(v Vain) bool { return now.Before(v.Until().Add(forgetVainFor)) && v.Made == madeFrom(s, v.Pool) })
+func backoffsNow(list Backoffs, s cluster.Snapshot, now time.Time) Backoffs {
+	out := pick.Those(list, func(v Backoff) bool {
+		return now.Before(v.Until().Add(forgetBackoffFor)) && v.Made == madeFrom(s, v.Pool)
+	})
 	for i := range out {
 		out[i].At = pick.Earliest(out[i].At, now)
 	}

@@ -125,7 +125,7 @@ func tryEach(m *mover, image *consolidate.Image, names []string) (claim string, 
 	}
 	// What launches nothing comes first.
 	concerned := try(l.Concerned(), false)
-	m.out.Trace.Looked = try(l.Changed(), true) && concerned || claim != ""
+	m.out.Trace.ChangesTried = try(l.Changed(), true) && concerned || claim != ""
 	return claim, places
 }
 

@@ -217,7 +217,7 @@ func (x *candidate) ofStaticPool() plan.Stay {
 	if !x.pool.Static || x.due || !x.claim.Initialized {
 		return plan.Stay{}
 	}
-	return plan.KeptBy(x.pool.Name, x.pool.Replicas)
+	return plan.OfStatic(x.pool.Name, x.pool.Replicas)
 }
 
 func (x *candidate) disruptionStays() plan.Stay {

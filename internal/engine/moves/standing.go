@@ -55,11 +55,11 @@ func (s *standings) of(c *cluster.Claim) plan.Standing {
 	out.Price, _ = s.PriceOf(*c)
 	switch {
 	case c.Deleting:
-		out.Goes = plan.DeletedAlready
+		out.DeletedFor = plan.DeletedAlready
 	case c.Interruption != nil:
-		out.Goes = plan.Interrupted
+		out.DeletedFor = plan.Interrupted
 	case s.IsGoing(c.Name):
-		out.Goes = s.Going[c.Name]
+		out.DeletedFor = s.Going[c.Name]
 	default:
 		out.Stay, out.For = s.stay(c)
 		if !c.ExpiresAt.IsZero() && !s.Now.Before(c.ExpiresAt) {

@@ -33,7 +33,7 @@ func StandingOfPod(in Input, st State, m memory.Memory, id string) (plan.PodStan
 	if !ok {
 		return out, true
 	}
-	if out.Hold = s.hold(with, c.Name, why); out.Hold.Reason == "" && p.Moves() && out.Node.Goes == "" && !hasPlace(in, with, &c, why) {
+	if out.Hold = s.hold(with, c.Name, why); out.Hold.Reason == "" && p.Moves() && out.Node.DeletedFor == "" && !hasPlace(in, with, &c, why) {
 		out.Hold = plan.Stay{Reason: plan.NoPlace, Detail: id}
 	}
 	return out, true
@@ -43,7 +43,7 @@ func StandingOfPod(in Input, st State, m memory.Memory, id string) (plan.PodStan
 // go for the reason, and nothing but its pods could keep the node. There is none for a
 // node of a NodePool that is gone.
 func (s *standings) alone(c *cluster.Claim, state *cluster.NodeState, id string, why plan.DeleteReason) (cluster.Snapshot, bool) {
-	var removed cluster.Gone
+	var removed cluster.Removed
 	for _, p := range s.Snapshot.PodsOn(c.Node) {
 		if p.ID() != id {
 			removed.Pods = append(removed.Pods, p.ID())
@@ -60,7 +60,7 @@ func (s *standings) alone(c *cluster.Claim, state *cluster.NodeState, id string,
 	claim.Deleting, claim.Interruption, claim.Initialized = false, nil, true
 	n.Deleting, n.DoNotDisrupt, n.Stays, n.ProtectedUntil = false, false, false, s.Now
 	pool.Ready, pool.Deleting, pool.Disruption.Paused = true, why.Traits().WithPool, false
-	with, err := s.Snapshot.Apply(cluster.Delta{Gone: removed, Put: cluster.Objects{Claims: []cluster.Claim{claim}, Nodes: []cluster.Node{n}, Pools: []cluster.Pool{pool}}})
+	with, err := s.Snapshot.Apply(cluster.Delta{Removed: removed, Put: cluster.Objects{Claims: []cluster.Claim{claim}, Nodes: []cluster.Node{n}, Pools: []cluster.Pool{pool}}})
 	return with, err == nil
 }
 

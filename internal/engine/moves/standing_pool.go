@@ -19,7 +19,7 @@ func (s *standings) pool(p *cluster.Pool, nodes []plan.Standing) plan.PoolStandi
 	x := count(nodes)
 	switch first := func(why plan.StayReason) plan.Stay { return nodes[slices.IndexFunc(nodes, because(why))].Stay }; {
 	case p.Deleting:
-		out.Reason, out.Detail = plan.PoolGoes, quantity.Count(int64(len(nodes)), "node")+" left"
+		out.Reason, out.Detail = plan.PoolDeleting, quantity.Count(int64(len(nodes)), "node")+" left"
 	case !p.Ready:
 		out.Reason, out.Detail = plan.PoolNotUp, p.NotReady
 	case s.Policy.CloudAway:
@@ -63,8 +63,8 @@ type counts struct {
 func count(nodes []plan.Standing) counts {
 	x := counts{stay: map[plan.StayReason]int{}, leaving: map[plan.DeleteReason]int{}}
 	for i := range nodes {
-		if n := &nodes[i]; n.Goes != "" {
-			x.leaving[n.Goes]++
+		if n := &nodes[i]; n.DeletedFor != "" {
+			x.leaving[n.DeletedFor]++
 		} else {
 			x.stay[n.Stay.Reason]++
 		}

@@ -24,7 +24,7 @@ func (m *mover) suppose(x Supposition) Draft { return supposeIn(m, m.View.Snapsh
 // supposeIn returns the plan for the snapshot in which the nodes go.
 func supposeIn(m *mover, s cluster.Snapshot, x Supposition) Draft {
 	out := m.Plan(s, x, m.state, m.out.Derived)
-	out.Trace.Looked, out.Trace.Savings = m.out.Trace.Looked, m.out.Trace.Savings
+	out.Trace.ChangesTried, out.Trace.Savings = m.out.Trace.ChangesTried, m.out.Trace.Savings
 	return out
 }
 

@@ -118,7 +118,7 @@ func (t *target) preferences(v view.View) (out []plan.Action) {
 				a.Lifts = append(a.Lifts, taint)
 			}
 		}
-		want(room.GoesNext(), next[n.Name])
+		want(room.LeavesNext(), next[n.Name])
 		want(room.FillsLater(), t.fillsLater(&n) || next[n.Name] && len(t.ratios) > 0)
 		if len(a.Puts)+len(a.Lifts) > 0 {
 			out = append(out, a)

@@ -74,14 +74,14 @@ func preferencesOf(t *testing.T, s cluster.Snapshot, x target) map[string]string
 
 func TestPreferences_KeepPodsOnNodesOfThePresentRatio(t *testing.T) {
 	t.Parallel()
-	next, later := room.GoesNext().Key, room.FillsLater().Key
+	next, later := room.LeavesNext().Key, room.FillsLater().Key
 	s := ofRatios(t, 2, 2)
 	x := target{names: []string{"m00", "r00"}, ratios: []int{12, 13}}
 	want := map[string]string{"m00": "+" + next + "+" + later, "r00": "+" + next + "+" + later, "r01": "+" + later}
 	if got := preferencesOf(t, s, x); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	with, err := s.Apply(cluster.Delta{Put: cluster.Objects{Nodes: []cluster.Node{tainted(t, s, "m00", room.GoesNext(), room.FillsLater()), tainted(t, s, "r01", room.FillsLater())}}})
+	with, err := s.Apply(cluster.Delta{Put: cluster.Objects{Nodes: []cluster.Node{tainted(t, s, "m00", room.LeavesNext(), room.FillsLater()), tainted(t, s, "r01", room.FillsLater())}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,9 +18,9 @@ type withoutKey struct {
 // await takes over what came in vain for the classes, and asks for another Step when they may
 // have other nodes.
 func (m *Market) await(mem *memory.Memory, j *journal.Journal, classes []*demand.Class) {
-	for _, v := range mem.Vain {
+	for _, v := range mem.Backoffs {
 		if m.Now.Before(v.Until()) && slices.ContainsFunc(classes, func(c *demand.Class) bool { return c.Group.Kind == v.Kind }) {
-			m.vain = append(m.vain, v)
+			m.backoffs = append(m.backoffs, v)
 			j.WaitUntil(v.Until(), plan.NodesToComeUp)
 		}
 	}
@@ -28,16 +28,16 @@ func (m *Market) await(mem *memory.Memory, j *journal.Journal, classes []*demand
 
 // Awaits returns what came in vain for the class, if the class waits because of that before
 // it gets another node of the row.
-func (m *Market) Awaits(c *demand.Class, r *Row) (memory.Vain, bool) {
-	if len(m.vain) == 0 {
-		return memory.Vain{}, false
+func (m *Market) Awaits(c *demand.Class, r *Row) (memory.Backoff, bool) {
+	if len(m.backoffs) == 0 {
+		return memory.Backoff{}, false
 	}
-	return m.vain.WaitsFor(m.Fleet.Pools[r.Pool].Name, c.Group.Kind, r.Type.Name, m.Now)
+	return m.backoffs.WaitsFor(m.Fleet.Pools[r.Pool].Name, c.Group.Kind, r.Type.Name, m.Now)
 }
 
-// withoutVain returns the places without the rows of which the class gets no node now.
-func (m *Market) withoutVain(c *demand.Class, places []uint64) []uint64 {
-	if len(places) == 0 || !slices.ContainsFunc(m.vain, func(v memory.Vain) bool { return v.Kind == c.Group.Kind }) {
+// withoutBackoffs returns the places without the rows of which the class gets no node now.
+func (m *Market) withoutBackoffs(c *demand.Class, places []uint64) []uint64 {
+	if len(places) == 0 || !slices.ContainsFunc(m.backoffs, func(v memory.Backoff) bool { return v.Kind == c.Group.Kind }) {
 		return places
 	}
 	key := withoutKey{c.Group.Kind, &places[0]}

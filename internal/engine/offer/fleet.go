@@ -279,9 +279,9 @@ func (f *Fleet) addPool(pool int, template label.Labels, class *cluster.Class) {
 				continue
 			}
 			r.Price, _ = r.PriceIn(r.Zones)
-			var least quantity.Resources
-			r.Overhead, least = f.overhead(&r, p)
-			r.Net, r.Most = t.Allocatable.Sub(r.Overhead), t.Allocatable.Sub(least)
+			var certain quantity.Resources
+			r.Overhead, certain = f.overhead(&r, p)
+			r.Net, r.Most = t.Allocatable.Sub(r.Overhead), t.Allocatable.Sub(certain)
 			key := p.Name + variant + "/" + way.capacityType + way.reservation
 			if _, known := f.groups[key]; !known {
 				f.groups[key] = len(f.groups)
@@ -380,15 +380,15 @@ func typeMeets(rs label.Requirements, decided []bool, own, all label.Lookup) boo
 
 // overhead returns what the DaemonSets take of a node of the row: the most and the
 // least of all its zones.
-func (f *Fleet) overhead(r *Row, p cluster.Pool) (most, least quantity.Resources) {
+func (f *Fleet) overhead(r *Row, p cluster.Pool) (most, certain quantity.Resources) {
 	for m := r.Zones; m != 0; m &= m - 1 {
 		labels := r.Labels(bits.TrailingZeros64(m))
 		most = most.Max(fit.Overhead(f.daemons, labels, p.Taints))
 		x := fit.Overhead(fit.Certain(f.daemons), labels, p.Taints)
 		if m == r.Zones {
-			least = x
+			certain = x
 		}
-		least = least.Min(x)
+		certain = certain.Min(x)
 	}
-	return most, least
+	return most, certain
 }

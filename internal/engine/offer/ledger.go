@@ -65,11 +65,11 @@ func (k *ledger) largest(lot cluster.Lot) quantity.Resources {
 }
 
 // Refuses returns the limit that a node of this capacity would exceed, if any.
-func (b Usage) Refuses(capacity quantity.Resources) (limit plan.Limit, over bool) {
+func (b Usage) Refuses(capacity quantity.Resources) (limit plan.Limit, exceeded bool) {
 	return b.refuses(1, capacity)
 }
 
-func (b Usage) refuses(nodes int64, capacity quantity.Resources) (limit plan.Limit, over bool) {
+func (b Usage) refuses(nodes int64, capacity quantity.Resources) (limit plan.Limit, exceeded bool) {
 	for _, x := range b.limits {
 		have, add := b.used.Get(x.Name), capacity.Get(x.Name)
 		if x.Name == LimitNodes {

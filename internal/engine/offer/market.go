@@ -31,7 +31,7 @@ type Market struct {
 	places       *Places
 	vocabularies map[int]plan.Vocabulary // by pool
 	shortages    memory.Shortages
-	vain         memory.Vains // for which classes wait
+	backoffs     memory.Backoffs // for which classes wait
 	without      map[withoutKey][]uint64
 }
 
@@ -116,7 +116,7 @@ func (m *Market) Places(l *demand.Level) []uint64 {
 
 // Where returns for each row the zones in which the class may get a node now.
 func (m *Market) Where(c *demand.Class) []uint64 {
-	return m.withoutVain(c, m.Places(&c.Levels[c.Level]))
+	return m.withoutBackoffs(c, m.Places(&c.Levels[c.Level]))
 }
 
 // Domains returns the topology domains, by the values of the keys, in which a pod of the
@@ -135,7 +135,7 @@ func (m *Market) Domains(l *demand.Level, keys []string) map[string]bool {
 		if where[x] == 0 || !need.Fits(r.Net) || m.NodesLeft(r) == 0 {
 			continue
 		}
-		if _, over := uses[r.Pool].Refuses(r.Type.Capacity); over {
+		if _, exceeded := uses[r.Pool].Refuses(r.Type.Capacity); exceeded {
 			continue
 		}
 		for zones := where[x]; zones != 0; zones &= zones - 1 {

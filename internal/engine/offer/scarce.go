@@ -60,8 +60,8 @@ func (m *Market) enough(classes []*demand.Class, pools map[*uint64][]bool) []boo
 // MayBind says whether the pool's limits may be too short for so many nodes of so
 // much capacity in all.
 func (m *Market) MayBind(pool int, nodes int64, capacity quantity.Resources) bool {
-	_, over := m.Usage(m.Fleet.Pools[pool]).refuses(min(nodes, math.MaxInt64/ample)*ample, capacity.Times(ample))
-	return over
+	_, exceeded := m.Usage(m.Fleet.Pools[pool]).refuses(min(nodes, math.MaxInt64/ample)*ample, capacity.Times(ample))
+	return exceeded
 }
 
 // suffices says whether what the pool may yet have is as much as asked for. A node
@@ -71,7 +71,7 @@ func (m *Market) suffices(pool int, asked, most, largest quantity.Resources) boo
 	b := m.Usage(m.Fleet.Pools[pool])
 	var nodes int64
 	var cheapest *Row // that holds the pods
-	least := uint64(math.MaxUint64)
+	lowest := uint64(math.MaxUint64)
 	reserved := map[string]bool{}
 	for i := range m.Fleet.Rows {
 		r := &m.Fleet.Rows[i]
@@ -84,8 +84,8 @@ func (m *Market) suffices(pool int, asked, most, largest quantity.Resources) boo
 			if len(b.limits) == 0 || m.Sale[i] == 0 || m.Large(r) || !most.Fits(r.Net) {
 				continue
 			}
-			if price := r.priceFor(asked); price < least {
-				cheapest, least = r, price
+			if price := r.priceFor(asked); price < lowest {
+				cheapest, lowest = r, price
 			}
 		case !reserved[r.Reservation]:
 			reserved[r.Reservation] = true
@@ -99,7 +99,7 @@ func (m *Market) suffices(pool int, asked, most, largest quantity.Resources) boo
 		}
 		takes := asked.Get(l.Name)
 		if cheapest != nil {
-			takes = max(takes, quantity.MulDiv(cheapest.Type.Capacity.Get(l.Name), int64(min(least, math.MaxInt64)), max(1, int64(cheapest.Price))))
+			takes = max(takes, quantity.MulDiv(cheapest.Type.Capacity.Get(l.Name), int64(min(lowest, math.MaxInt64)), max(1, int64(cheapest.Price))))
 		}
 		if takes > 0 && takes > l.Count-b.used.Get(l.Name) {
 			return false

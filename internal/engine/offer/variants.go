@@ -66,7 +66,7 @@ func variantsOf(s cluster.Snapshot, each func(yield func(*cluster.Shape))) Varia
 		}
 	}
 	v, used := Variants{there: map[string]map[string]bool{}}, map[string]bool{}
-	maps.DeleteFunc(open, func(_ string, is bool) bool { return !is })
+	maps.DeleteFunc(open, func(_ string, isOpen bool) bool { return !isOpen })
 	if len(open) == 0 {
 		return v
 	}
@@ -87,12 +87,12 @@ func variantsOf(s cluster.Snapshot, each func(yield func(*cluster.Shape))) Varia
 		}
 	})
 	v.keys = slices.Sorted(maps.Keys(used))
-	v.look(s)
+	v.noteValues(s)
 	return v
 }
 
-// look notes the values of nodes that exist or are on their way.
-func (v *Variants) look(s cluster.Snapshot) {
+// noteValues notes the values of nodes that exist or are on their way.
+func (v *Variants) noteValues(s cluster.Snapshot) {
 	if len(v.there) == 0 {
 		return
 	}
@@ -278,7 +278,7 @@ func (v *Variants) values(r label.Requirement, base label.Labels) (out []string)
 	has, there := base.Get(r.Key())
 	out = pick.Those(out, func(value string) bool { return label.Valid(value) && !(there && value == has) })
 	for _, x := range together(r, others) {
-		if value, some := x.Some(); some && !x.MetBy(base) {
+		if value, ok := x.Some(); ok && !x.MetBy(base) {
 			out = append(out, value)
 		}
 	}

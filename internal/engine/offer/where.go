@@ -20,12 +20,12 @@ func (f *Fleet) Where(shape cluster.Shape, avoid bool) []uint64 {
 	}
 	open := make([]bool, len(f.Pools))
 	for i, p := range f.Pools {
-		_, kept := cluster.Untolerated(p.Taints, shape.Tolerations)
-		open[i] = !kept && !(avoid && cluster.Avoided(p.Taints, shape.Tolerations))
+		_, untolerated := cluster.Untolerated(p.Taints, shape.Tolerations)
+		open[i] = !untolerated && !(avoid && cluster.Avoided(p.Taints, shape.Tolerations))
 	}
 	anywhere := len(shape.Selector) == 0 && len(shape.NodeAffinity) == 0 && len(shape.Volumes) == 0 && len(shape.Ports) == 0
 	known := make([]verdict, f.sites)
-	if f.looksAtTypes(&shape) {
+	if f.dependsOnTypes(&shape) {
 		known = nil
 	}
 	for i := range f.Rows {
@@ -72,8 +72,8 @@ func (f *Fleet) admits(shape *cluster.Shape, r *Row, zone int, known []verdict) 
 	return *v == yes
 }
 
-// looksAtTypes says whether the shape looks at labels that instance types decide.
-func (f *Fleet) looksAtTypes(shape *cluster.Shape) bool {
+// dependsOnTypes says whether the shape looks at labels that instance types decide.
+func (f *Fleet) dependsOnTypes(shape *cluster.Shape) bool {
 	asks := func(rs label.Requirements) bool {
 		return slices.ContainsFunc(rs, func(r label.Requirement) bool { return f.OfTypes(r.Key()) })
 	}

@@ -30,12 +30,12 @@ const (
 // come does not wait, because the next node is ordered for it, too.
 //
 // Only demand of the least priority or above waits: the rest has not been tried.
-func Await(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, r *room.Room, least int32) {
+func Await(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, r *room.Room, minPriority int32) {
 	o := opener{View: v, Journal: j, memory: m, demand: d, room: r}
 	var promised quantity.Resources
 	for _, c := range o.demand.Classes {
 		g := c.Group
-		if g.Shape.Priority < least || c.Count() == 0 || o.awaitLanding(c) {
+		if g.Shape.Priority < minPriority || c.Count() == 0 || o.awaitLanding(c) {
 			continue
 		}
 		if len(c.Pods) == 0 || o.Now.Before(c.Pods[0].Created.Add(planned)) || c.Ruled() || len(g.Shape.Ports) > 0 || g.Shape.Gang.Name != "" {

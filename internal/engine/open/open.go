@@ -52,8 +52,8 @@ func Nodes(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, 
 	coming := o.coming()
 	land(&o)
 	opens := func(h *room.Host) bool { return !o.Closed(&h.Node, h.Claim) }
-	if kept := pick.Those(o.room.Coming, func(h *room.Host) bool { return h.Stage == room.StageKept }); len(kept) > 0 {
-		o.together = o.findTogether(kept)
+	if hosts := pick.Those(o.room.Coming, func(h *room.Host) bool { return h.Stage == room.StageKept }); len(hosts) > 0 {
+		o.together = o.findTogether(hosts)
 	}
 	for _, h := range o.room.Touched(func(h *room.Host) bool { return len(h.Pods) > 0 }) {
 		switch h.Stage {
@@ -121,7 +121,7 @@ func (o *opener) releaseKept(h *room.Host, coming bool) {
 	o.memory.ReadySince, ready = memory.Remember(o.memory.ReadySince, h.Node.Name, o.Now)
 	alone := ready.Add(o.Policy.ReleaseWait) // it then opens without the nodes that it needs
 	landed := o.landedBy(h)
-	switch patience := timing.Patience(o.View, o.memory, h.Node.Name, o.oldest(h)); {
+	switch until := timing.KeptUntil(o.View, o.memory, h.Node.Name, o.oldest(h)); {
 	case o.needsOthers(h) && o.Now.Before(alone):
 		o.WaitUntil(alone, plan.RulesMet)
 		return
@@ -133,8 +133,8 @@ func (o *opener) releaseKept(h *room.Host, coming bool) {
 	case h.Declared == 0 && (!coming || h.Filled(h.Real)):
 	case len(h.Pods) == 0 && len(h.Displaced) == 0:
 		return // no real pod waits for the node; it opens when its pods come or are given up
-	case o.Now.Before(patience):
-		o.WaitUntil(patience, plan.PlannedPods)
+	case o.Now.Before(until):
+		o.WaitUntil(until, plan.PlannedPods)
 		return
 	}
 	o.nominate(h.Node.Name, h.Pods...)
@@ -147,7 +147,7 @@ func (o *opener) releaseKept(h *room.Host, coming bool) {
 
 // cameUp notes for which pods the host has not come in vain.
 func (o *opener) cameUp(h *room.Host) {
-	if len(o.memory.Vain) == 0 {
+	if len(o.memory.Backoffs) == 0 {
 		return
 	}
 	for _, p := range h.Pods {

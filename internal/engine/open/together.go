@@ -25,9 +25,9 @@ type content struct {
 
 // findTogether returns the kept hosts whose pods the scheduler would place there if
 // exactly these hosts opened now.
-func (o *opener) findTogether(kept []*room.Host) map[*room.Host]bool {
-	out := make(map[*room.Host]bool, len(kept))
-	classes, contents := o.contents(kept)
+func (o *opener) findTogether(hosts []*room.Host) map[*room.Host]bool {
+	out := make(map[*room.Host]bool, len(hosts))
+	classes, contents := o.contents(hosts)
 	if table := topology.Build(o.Snapshot, classes, o.Policy.ExactNamespaces); !table.Empty() {
 		for more := true; more && len(contents) > 0; {
 			before := len(contents)

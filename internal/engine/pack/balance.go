@@ -13,13 +13,13 @@ import (
 // size, a bin whose resources run out together leans least, and a bin with only one
 // resource free, which nothing can use, leans most.
 type balance struct {
-	resources *resources
-	rest      []uint64 // units still to come, per dimension
-	prices    []uint64 // worth of all units at the start, per dimension
-	first     []uint64 // units at the start, per dimension
-	least     []uint64 // weight that a resource has at least, in 1024ths
-	scales    []scale
-	none      []uint64 // no units, for lean
+	resources  *resources
+	rest       []uint64 // units still to come, per dimension
+	prices     []uint64 // worth of all units at the start, per dimension
+	first      []uint64 // units at the start, per dimension
+	minWeights []uint64 // weight that a resource has at least, in 1024ths
+	scales     []scale
+	none       []uint64 // no units, for lean
 }
 
 // scale is how one resource counts.
@@ -32,7 +32,7 @@ type scale struct {
 func newBalance(r *resources) balance {
 	n := len(r.dims)
 	return balance{
-		resources: r, rest: make([]uint64, n), prices: make([]uint64, n), first: make([]uint64, n), least: make([]uint64, n),
+		resources: r, rest: make([]uint64, n), prices: make([]uint64, n), first: make([]uint64, n), minWeights: make([]uint64, n),
 		scales: make([]scale, n), none: make([]uint64, n),
 	}
 }
@@ -81,7 +81,7 @@ func (b *balance) nearlyShort(bins []bin) {
 		for range 3 {
 			part = part * part >> 10
 		}
-		b.least[d] = part * 3 / 10
+		b.minWeights[d] = part * 3 / 10
 	}
 }
 
@@ -105,7 +105,7 @@ func (b *balance) weigh() {
 	mean := uint64(1)
 	for d, rest := range b.rest {
 		x := &b.scales[d]
-		x.weight = max(x.weight<<10/sum, min(b.least[d], rest))
+		x.weight = max(x.weight<<10/sum, min(b.minWeights[d], rest))
 		x.factor = b.resources.largestUnits(d) << 30 / max(1, rest>>shift)
 		x.shift = b.resources.shift[d]
 		mean += x.weight * (x.factor >> 10)

@@ -204,11 +204,11 @@ func (d *dealer) rate(b *bin, kd *kind) (score int64, fits bool) {
 
 // keep buys the bins that are full enough and reports whether there were any.
 func (d *dealer) keep(full uint64) bool {
-	kept := false
+	bought := false
 	for i := range d.bins {
-		kept = d.keepBin(&d.bins[i], full) || kept
+		bought = d.keepBin(&d.bins[i], full) || bought
 	}
-	return kept
+	return bought
 }
 
 // keepBin buys the bin if it is full enough, shrunk to the cheapest column that
@@ -226,11 +226,11 @@ func (d *dealer) keepBin(b *bin, full uint64) bool {
 	if !d.plan.has(col, d.lot) {
 		return false
 	}
-	least := uint64(col.price)
+	minWorth := uint64(col.price)
 	if col.nodes >= 0 {
-		least = max(least, d.values.full[to])
+		minWorth = max(minWorth, d.values.full[to])
 	}
-	ph, pl := bits.Mul64(least, full)
+	ph, pl := bits.Mul64(minWorth, full)
 	wh, wl := bits.Mul64(f.worth, 1024)
 	if ph > wh || ph == wh && pl > wl {
 		return false

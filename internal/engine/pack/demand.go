@@ -143,7 +143,7 @@ func newDemand(kinds []kind, r *resources, columns []column) demand {
 // placeable leaves out the kinds that no column holds. It marks the kinds that only
 // large columns hold.
 func placeable(kinds []kind, columns []column) []kind {
-	kept := kinds[:0]
+	rest := kinds[:0]
 	for i := range kinds {
 		k := &kinds[i]
 		taken, small := false, false
@@ -155,10 +155,10 @@ func placeable(kinds []kind, columns []column) []kind {
 		}
 		if taken {
 			k.large = !small
-			kept = append(kept, *k)
+			rest = append(rest, *k)
 		}
 	}
-	return kept
+	return rest
 }
 
 // findShapes gathers kinds of equal need and place. The kinds are sorted by both.

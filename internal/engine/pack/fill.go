@@ -187,7 +187,7 @@ func (f *filler) pick(left []int64) bool {
 		open += r.to - r.from
 	}
 	many := 1 + open/128
-	kept := f.runs[:0]
+	rest := f.runs[:0]
 	f.best, f.next = f.best[:0], f.next[:0]
 	for _, r := range f.runs {
 		if r.from == r.to || !quantity.Fits(f.demand.kinds[f.open[r.from]].need, f.free) {
@@ -203,10 +203,10 @@ func (f *filler) pick(left []int64) bool {
 		for d, q := range f.demand.kinds[k].units {
 			share = max(share, q*f.scarce[d]>>20)
 		}
-		kept = append(kept, r)
-		f.offer(len(kept)-1, many, f.values.weight[k]<<20, share)
+		rest = append(rest, r)
+		f.offer(len(rest)-1, many, f.values.weight[k]<<20, share)
 	}
-	f.runs = kept
+	f.runs = rest
 	for _, x := range f.best {
 		r, from := &f.runs[x], len(f.next)
 		i := r.from

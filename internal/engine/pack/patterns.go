@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// A kind is big if every node worth its price holds at most many of its pods. If
+	// A kind is big if every node worth its price holds at most manyPods of its pods. If
 	// more than manyBig kinds are big by that, a kind is big only if every node holds
-	// at most few of its pods.
-	few  = 4
-	many = 128
+	// at most fewPods of its pods.
+	fewPods  = 4
+	manyPods = 128
 
 	manyBig   = 64  // kinds in one linear program
 	nearlyOne = 900 // 1024ths of a node that are rounded up
@@ -82,10 +82,10 @@ func (c *core) bigKinds(prices price.Prices) []int {
 				bought = n
 			}
 		}
-		if most <= few {
+		if most <= fewPods {
 			huge = append(huge, k)
 		}
-		if bought <= many {
+		if bought <= manyPods {
 			big = append(big, k)
 		}
 	}

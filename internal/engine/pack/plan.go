@@ -155,13 +155,13 @@ func (p *plan) arrange() {
 			return cmp.Or(cmp.Compare(x.kind, y.kind), cmp.Compare(x.count, y.count))
 		}))
 	})
-	kept := p.nodes[:0]
+	rest := p.nodes[:0]
 	for _, n := range p.nodes {
-		if last := len(kept) - 1; last >= 0 && kept[last].column == n.column && slices.Equal(kept[last].pieces, n.pieces) {
-			kept[last].copies += n.copies
+		if last := len(rest) - 1; last >= 0 && rest[last].column == n.column && slices.Equal(rest[last].pieces, n.pieces) {
+			rest[last].copies += n.copies
 			continue
 		}
-		kept = append(kept, n)
+		rest = append(rest, n)
 	}
-	p.nodes = kept
+	p.nodes = rest
 }

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	patience     = 600 // steps without success after which polishing is done
+	futileSteps  = 600 // steps without success after which polishing is done
 	defaultSteps = 64  // of polishing where nobody says how many
 	smallFleet   = 48  // nodes up to which Solve polishes too
 	touchWork    = 800 // kinds times steps of that polishing
@@ -70,7 +70,7 @@ func newPolish(c *core, p *plan, v *values, all whole) *polish {
 // run makes up to so many steps. It returns true when nothing has helped for long.
 func (p *polish) run(r *Result, steps int) bool {
 	for range steps {
-		if r.Stale >= patience || len(p.plan.nodes) == 0 {
+		if r.Stale >= futileSteps || len(p.plan.nodes) == 0 {
 			return true
 		}
 		r.Steps++
@@ -80,7 +80,7 @@ func (p *polish) run(r *Result, steps int) bool {
 			p.plan.revalue(p.values)
 		}
 	}
-	return r.Stale >= patience || len(p.plan.nodes) == 0
+	return r.Stale >= futileSteps || len(p.plan.nodes) == 0
 }
 
 // retry packs the content of some nodes again. It returns true if that was cheaper.

@@ -29,21 +29,21 @@ func Search(p Problem, r Result, limit Work) (Result, bool) {
 	}
 	c.joinPlaces()
 	prices, all := c.priceAll(&r)
-	least := c.worthOf(prices)
-	goal := least.Add(least / nearly)
+	proven := c.worthOf(prices)
+	goal := proven.Add(proven / closeGap)
 	forced := c.forced(prices)
 	best := newPlan(c)
 	best.restore(r.nodes)
 	var big []int // for the last search only
 	if r.Searches == searches {
-		big = c.bigPods(prices, least)
+		big = c.bigPods(prices, proven)
 	}
 	for n := 0; !r.searched && (limit.Trials <= 0 || n < limit.Trials); n++ {
-		s := newSearch(c, newPlan(c), all, r.Searches == 1 && forced && c.dear(best.cost, least, 20))
+		s := newSearch(c, newPlan(c), all, r.Searches == 1 && forced && c.dear(best.cost, proven, 20))
 		if r.Searches > 0 { // the first search knows no worth, and under rules begins node by node
 			s.values.set(prices, s.plan.left)
 		}
-		s.run(c.next(r.Searches, big != nil, best.cost, least), big)
+		s.run(c.next(r.Searches, big != nil, best.cost, proven), big)
 		if r.Searches == 0 || s.plan.better(best) {
 			best = s.plan
 		}
@@ -54,8 +54,8 @@ func Search(p Problem, r Result, limit Work) (Result, bool) {
 		}
 		r.searched = best.cost <= goal || r.Searches > searches
 		if !r.searched && r.Searches == searches {
-			big = c.bigPods(prices, least)
-			r.searched = big == nil && !c.dear(best.cost, least, parts)
+			big = c.bigPods(prices, proven)
+			r.searched = big == nil && !c.dear(best.cost, proven, parts)
 		}
 	}
 	if r.searched && best.cost > goal {
@@ -82,7 +82,7 @@ func (c *core) placeOne(r Result) Result {
 
 const (
 	searches = 2   // and one more where many pods are big, or rules make nodes dear or force them
-	nearly   = 150 // the inverse of the gap at which no other start is tried
+	closeGap = 150 // the inverse of the gap at which no other start is tried
 )
 
 // tightness is, per search, how much a dealer prefers bins that are nearly full:
@@ -96,8 +96,8 @@ var fullFirst = [...]uint{21, 16, 12} //nolint:gochecknoglobals // a constant ar
 
 // next is the tightness of the search after so many, of which the best has the
 // cost.
-func (c *core) next(searches int, byPattern bool, cost, least quantity.Money) uint {
-	if !byPattern && searches > 0 && c.dear(cost, least, 20) {
+func (c *core) next(searches int, byPattern bool, cost, proven quantity.Money) uint {
+	if !byPattern && searches > 0 && c.dear(cost, proven, 20) {
 		return fullFirst[searches]
 	}
 	return tightness[searches]
@@ -144,8 +144,8 @@ func (c *core) leastNodes(left []int64) (single, most int64) {
 
 // dear says whether rules may be why the cost is above the bound, by more than one
 // of so many parts of the bound.
-func (c *core) dear(cost, least, parts quantity.Money) bool {
-	return (c.demand.ruled || c.resources.single >= 0) && cost > least.Add(least/parts)
+func (c *core) dear(cost, proven, parts quantity.Money) bool {
+	return (c.demand.ruled || c.resources.single >= 0) && cost > proven.Add(proven/parts)
 }
 
 // worthOf is what the prices prove that the whole demand costs at least.

@@ -183,17 +183,17 @@ func findColumns(p *Problem, places []Where, r *resources) []column {
 // least the room, for at least the same classes. A column with limited nodes
 // beats nothing, since it can run out.
 func unbeaten(columns []column) []column {
-	kept := columns[:0]
+	rest := columns[:0]
 	for _, col := range columns {
 		beaten := false
-		for i := 0; i < len(kept) && !beaten; i++ {
-			beaten = kept[i].beats(&col)
+		for i := 0; i < len(rest) && !beaten; i++ {
+			beaten = rest[i].beats(&col)
 		}
 		if !beaten {
-			kept = append(kept, col)
+			rest = append(rest, col)
 		}
 	}
-	return kept
+	return rest
 }
 
 func (col *column) beats(o *column) bool {

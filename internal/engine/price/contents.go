@@ -66,7 +66,7 @@ func (c *part) chooseWhole() []int {
 // none is for sale or an offer with a limit could hold the pod.
 func (c *part) sizeOn(class int) float64 {
 	x := &c.Classes[class]
-	least, sold := 1.0, false
+	smallest, sold := 1.0, false
 	for k, o := range c.offers {
 		offer := &c.Offers[o]
 		if offer.Limit == 0 || !has(offer.Holds, x.Signature) || !quantity.Fits(x.Need, offer.Capacity) {
@@ -85,12 +85,12 @@ func (c *part) sizeOn(class int) float64 {
 				size = max(size, float64(n)/float64(offer.Capacity[r]))
 			}
 		}
-		least = min(least, size)
+		smallest = min(smallest, size)
 	}
 	if !sold {
 		return 0
 	}
-	return least
+	return smallest
 }
 
 // allWhole says, per group, whether all of its classes are counted whole. Then the
@@ -106,8 +106,8 @@ func (c *part) allWhole() []bool {
 	return out
 }
 
-// kept is a content with which some column has entered, or could enter, the program.
-type kept struct {
+// content is a content with which some column has entered, or could enter, the program.
+type content struct {
 	offer  int       // place in part.offers
 	count  []int64   // per class counted whole; nil for a part of a pod
 	amount []float64 // the same in pods
@@ -116,7 +116,7 @@ type kept struct {
 // pool is the contents that the program knows. What is in them never changes.
 type pool struct {
 	kinds  []knapsack.Kind // the classes counted whole, with what they are worth now
-	all    []kept
+	all    []content
 	fits   [][]int64 // per offer whose contents are too many to look at: Answer.Fits
 	steps  int
 	solver knapsack.Solver
@@ -134,7 +134,7 @@ func newPool(c *part) pool {
 func (p *pool) enter(c *part) {
 	for i := range c.Known {
 		known := &c.Known[i]
-		x := kept{offer: slices.Index(c.offers, known.Offer), count: make([]int64, len(p.kinds)), amount: make([]float64, len(p.kinds))}
+		x := content{offer: slices.Index(c.offers, known.Offer), count: make([]int64, len(p.kinds)), amount: make([]float64, len(p.kinds))}
 		possible := x.offer >= 0
 		for j, class := range known.Classes {
 			at, found := slices.BinarySearch(c.whole.classes, class)
@@ -180,7 +180,7 @@ func (p *program) find() bool {
 		p.pool.steps -= found.Steps
 		switch {
 		case found.Count != nil:
-			x := kept{offer: k, count: slices.Clone(found.Count), amount: make([]float64, len(found.Count))}
+			x := content{offer: k, count: slices.Clone(found.Count), amount: make([]float64, len(found.Count))}
 			for i, n := range x.count {
 				x.amount[i] = float64(n)
 			}
@@ -210,14 +210,14 @@ func (p *program) findSole(k int, fits []int64, above float64, prices []float64)
 	if at < 0 {
 		return
 	}
-	x := kept{offer: k, amount: make([]float64, len(fits))}
+	x := content{offer: k, amount: make([]float64, len(fits))}
 	x.amount[at] = float64(fits[at]) / 1024
 	p.pool.all = append(p.pool.all, x)
 }
 
-// bestKept is the known content that is worth most for the price of its node, and -1
+// bestContent is the known content that is worth most for the price of its node, and -1
 // where none is worth more than it costs.
-func (p *program) bestKept(most float64) int {
+func (p *program) bestContent(most float64) int {
 	prices, at := p.lp.Prices(), -1
 	for i := range p.pool.all {
 		x := &p.pool.all[i]
@@ -247,7 +247,7 @@ func (p *program) readWhole() {
 	}
 	w.contents, w.known = nil, nil
 	p.lp.Amount(func(id int, amount float64) {
-		if at := p.held[id]; at >= 0 && p.pool.all[at].count != nil {
+		if at := p.contentOf[id]; at >= 0 && p.pool.all[at].count != nil {
 			w.contents = append(w.contents, p.content(at))
 			w.contents[len(w.contents)-1].Amount = int64(float64(min(amount, 1<<40)*1024) + 1e-6)
 		}

@@ -116,23 +116,23 @@ func (m *model) merge(n int) {
 		return
 	}
 	slices.SortStableFunc(m.groups, func(a, b group) int { return cmp.Compare(b.worth, a.worth) })
-	kept := m.groups[:n]
+	rest := m.groups[:n]
 	for _, small := range m.groups[n:] {
 		to := -1
-		for g := range kept {
-			if covers(kept[g].offers, small.offers) && (to < 0 || covers(kept[to].offers, kept[g].offers)) {
+		for g := range rest {
+			if covers(rest[g].offers, small.offers) && (to < 0 || covers(rest[to].offers, rest[g].offers)) {
 				to = g
 			}
 		}
 		if to < 0 {
 			to = n - 1
 			for w, b := range small.offers {
-				kept[to].offers[w] |= b
+				rest[to].offers[w] |= b
 			}
 		}
-		kept[to].classes = append(kept[to].classes, small.classes...)
+		rest[to].classes = append(rest[to].classes, small.classes...)
 	}
-	m.groups = kept
+	m.groups = rest
 }
 
 // components lists the groups that share offers, directly or through others.

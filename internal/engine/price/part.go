@@ -96,17 +96,17 @@ func (c *part) demand(d Dimension, perGroup []float64) float64 {
 // with demand, and one for each offer with a limit.
 type program struct {
 	*part
-	rowOf   []int // per group and dimension, -1 where there is no demand
-	scale   []float64
-	cover   []float64 // per offer and dimension, scaled
-	cost    []float64 // per offer, scaled
-	limitOf []int     // per offer, its row or -1
-	costs   float64   // what one scaled unit of cost is
-	demand  []float64
-	entered []int // offers by column id
-	held    []int // contents of the pool by column id, or -1
-	lp      *Program
-	next    Column // scratch
+	rowOf     []int // per group and dimension, -1 where there is no demand
+	scale     []float64
+	cover     []float64 // per offer and dimension, scaled
+	cost      []float64 // per offer, scaled
+	limitOf   []int     // per offer, its row or -1
+	costs     float64   // what one scaled unit of cost is
+	demand    []float64
+	entered   []int // offers by column id
+	contentOf []int // contents of the pool by column id, or -1
+	lp        *Program
+	next      Column // scratch
 
 	best  []float64 // per set and dimension: the highest price, and whose
 	whose []int
@@ -194,26 +194,26 @@ func (p *program) penalties() []float64 {
 			if row < 0 {
 				continue
 			}
-			least := math.Inf(1)
+			lowest := math.Inf(1)
 			for k, o := range p.offers {
 				if v := p.cover[k*d+j]; v > 0 && p.Offers[o].Limit < 0 && has(p.model.groups[p.part.groups[i]].offers, o) {
-					least = min(least, p.cost[k]/v)
+					lowest = min(lowest, p.cost[k]/v)
 				}
 			}
-			if math.IsInf(least, 1) {
-				least = 10 // only limited offers: what is short is dear
+			if math.IsInf(lowest, 1) {
+				lowest = 10 // only limited offers: what is short is dear
 			}
-			out[row] = float64(least * 1.001)
+			out[row] = float64(lowest * 1.001)
 		}
 	}
 	for i, class := range p.whole.classes {
-		least := math.Inf(1)
+		lowest := math.Inf(1)
 		for k, o := range p.offers {
 			if x := &p.Classes[class]; p.Offers[o].Limit < 0 && has(p.Offers[o].Holds, x.Signature) && quantity.Fits(x.Need, p.Offers[o].Capacity) {
-				least = min(least, p.cost[k])
+				lowest = min(lowest, p.cost[k])
 			}
 		}
-		out[p.firstWhole+i] = float64(least * 1.001)
+		out[p.firstWhole+i] = float64(lowest * 1.001)
 	}
 	return out
 }
@@ -255,9 +255,9 @@ func (p *program) price() (Column, bool) {
 			}
 		}
 	}
-	content := p.bestKept(most)
+	content := p.bestContent(most)
 	if content < 0 && at < 0 && p.find() {
-		content = p.bestKept(most)
+		content = p.bestContent(most)
 	}
 	switch {
 	case content >= 0:
@@ -272,7 +272,7 @@ func (p *program) price() (Column, bool) {
 func (p *program) column(k, content int) Column {
 	d := len(p.dims)
 	c := Column{ID: len(p.entered), Rows: p.next.Rows[:0], Cover: p.next.Cover[:0], Cost: p.cost[k]}
-	p.entered, p.held = append(p.entered, k), append(p.held, content)
+	p.entered, p.contentOf = append(p.entered, k), append(p.contentOf, content)
 	if content >= 0 {
 		for i, n := range p.pool.all[content].amount {
 			if n > 0 {

@@ -196,9 +196,9 @@ func (s Sum) ratio(limit Sum) uint64 {
 func (s *Sum) AddTimes(o Sum, n int64) {
 	times := uint64(max(0, n))
 	hi, lo := bits.Mul64(o.Lo, times)
-	over, top := bits.Mul64(o.Hi, times)
+	overflow, top := bits.Mul64(o.Hi, times)
 	top, carry := bits.Add64(top, hi, 0)
-	if over != 0 || carry != 0 {
+	if overflow != 0 || carry != 0 {
 		top, lo = math.MaxUint64, math.MaxUint64
 	}
 	s.add(Sum{top, lo})

@@ -32,7 +32,7 @@ func Line(name string, out engine.Output) (string, error) {
 		count func(plan.Action) bool
 		word  string
 	}{
-		{is[plan.Nominate], "nominated"}, {is[plan.Bind], "bound"}, {is[plan.Release], "released"}, {is[plan.Close], "closed"}, {is[plan.Disrupt], "disrupted"}, {is[plan.Restore], "restored"}, {is[plan.Delete], "deleted"},
+		{isA[plan.Nominate], "nominated"}, {isA[plan.Bind], "bound"}, {isA[plan.Release], "released"}, {isA[plan.Close], "closed"}, {isA[plan.Disrupt], "disrupted"}, {isA[plan.Restore], "restored"}, {isA[plan.Delete], "deleted"},
 	} {
 		if n := count(out.Plan.Actions, what.count); n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s,", n, what.word))
@@ -53,14 +53,14 @@ func Line(name string, out engine.Output) (string, error) {
 	return strings.Join(parts, " "), nil
 }
 
-func is[A plan.Action](a plan.Action) bool {
+func isA[A plan.Action](a plan.Action) bool {
 	_, ok := a.(A)
 	return ok
 }
 
-func count(actions []plan.Action, is func(plan.Action) bool) (n int) {
+func count(actions []plan.Action, match func(plan.Action) bool) (n int) {
 	for _, a := range actions {
-		if is(a) {
+		if match(a) {
 			n++
 		}
 	}

@@ -44,8 +44,8 @@ type options struct {
 
 // kind is a type with what DaemonSets take of it.
 type kind struct {
-	of          *catalog.InstanceType
-	most, least quantity.Resources
+	of            *catalog.InstanceType
+	most, certain quantity.Resources
 }
 
 // Known is what follows from the snapshot and is kept from Step to Step.
@@ -54,8 +54,8 @@ type Known struct {
 	reached memory.Cache[cluster.Kinds, string, bool] // by demand.PlaceKey
 }
 
-// Kept returns what the Step has used, for the next one.
-func (k *Known) Kept() Known { return Known{options: k.options.Kept(), reached: k.reached.Kept()} }
+// Next returns what the Step has used, for the next one.
+func (k *Known) Next() Known { return Known{options: k.options.Next(), reached: k.reached.Next()} }
 
 // optionsOf works out what the NodeClaim may become.
 func optionsOf(c *cluster.Claim, supply *cluster.Supply) *options {
@@ -85,8 +85,8 @@ func optionsOf(c *cluster.Claim, supply *cluster.Supply) *options {
 			}
 			out.labels = append(out.labels, labels)
 			k := kind{of: t, most: fit.Overhead(supply.DaemonSets, labels, c.Taints)}
-			if k.least = k.most; len(certain) < len(supply.DaemonSets) {
-				k.least = fit.Overhead(certain, labels, c.Taints)
+			if k.certain = k.most; len(certain) < len(supply.DaemonSets) {
+				k.certain = fit.Overhead(certain, labels, c.Taints)
 			}
 			if n := len(out.kinds); n == 0 || !out.kinds[n-1].equals(&k) {
 				out.kinds = append(out.kinds, k)
@@ -98,7 +98,7 @@ func optionsOf(c *cluster.Claim, supply *cluster.Supply) *options {
 }
 
 func (k *kind) equals(o *kind) bool {
-	return k.of == o.of && k.most.Compare(o.most) == 0 && k.least.Compare(o.least) == 0
+	return k.of == o.of && k.most.Compare(o.most) == 0 && k.certain.Compare(o.certain) == 0
 }
 
 // room is what is left for pods on the kind that has the least, and on the one that
@@ -107,7 +107,7 @@ func (x *options) room(slots AttachSlots) (free, most quantity.Resources) {
 	for i := range x.kinds {
 		k := &x.kinds[i]
 		left := slots.OnNew(k.of.Allocatable, k.of)
-		most = most.Max(left.Sub(k.least))
+		most = most.Max(left.Sub(k.certain))
 		if i == 0 {
 			free = left.Sub(k.most)
 		} else {

@@ -7,9 +7,9 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 )
 
-// GoesNext returns the taint of nodes that are to go as soon as their turn comes, so that
+// LeavesNext returns the taint of nodes that are to go as soon as their turn comes, so that
 // pods that move do not land there and move again.
-func GoesNext() cluster.Taint {
+func LeavesNext() cluster.Taint {
 	return cluster.Taint{Key: "karpenterd.sh/goes-next", Effect: cluster.PreferNoSchedule}
 }
 
@@ -21,7 +21,7 @@ func FillsLater() cluster.Taint {
 
 // lasting returns the taints without the daemon's preferences, which will be taken off.
 func lasting(taints []cluster.Taint) []cluster.Taint {
-	ours := func(t cluster.Taint) bool { return t == GoesNext() || t == FillsLater() }
+	ours := func(t cluster.Taint) bool { return t == LeavesNext() || t == FillsLater() }
 	if !slices.ContainsFunc(taints, ours) {
 		return taints
 	}

@@ -29,15 +29,15 @@ type Room struct {
 	// so to a proof it is room like any other.
 	GivenUp []*Host
 
-	known   *Known
-	ordered map[order]*open // what NodeClaims that are not launched may become
-	keptOff map[string]bool // by NodeClaim; see keepsOff
+	known    *Known
+	ordered  map[order]*open // what NodeClaims that are not launched may become
+	repelled map[string]bool // by NodeClaim; see keepsOff
 }
 
 // New returns a Room in which no node has been looked at.
 func New(v view.View, d *demand.Demand, j *journal.Journal, known *Known) *Room {
 	return &Room{
-		View: v, Journal: j, demand: d, Slots: gatherSlots(v, j, d.Classes), Nodes: map[string]*Host{}, known: known, ordered: map[order]*open{}, keptOff: map[string]bool{},
+		View: v, Journal: j, demand: d, Slots: gatherSlots(v, j, d.Classes), Nodes: map[string]*Host{}, known: known, ordered: map[order]*open{}, repelled: map[string]bool{},
 	}
 }
 

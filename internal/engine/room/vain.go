@@ -10,10 +10,10 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// NoteVain notes the nodes that came in vain: those that are given up, those that somebody
+// NoteBackoffs notes the nodes that came in vain: those that are given up, those that somebody
 // else closes, and those that are up and too small for pods that are planned there. Pods for
 // which several came in vain wait before they get another one like these.
-func (r *Room) NoteVain(m *memory.Memory) {
+func (r *Room) NoteBackoffs(m *memory.Memory) {
 	for _, h := range r.GivenUp {
 		c := h.Claim
 		switch {
@@ -62,13 +62,13 @@ func (r *Room) shut(c *cluster.Claim) (cluster.Taint, bool) {
 func (r *Room) noteGivenUp(m *memory.Memory, c *cluster.Claim, why plan.DeleteReason, taint cluster.Taint) {
 	slots, _ := m.PlannedOn(c)
 	for _, s := range slots {
-		m.CameInVain(memory.Vain{Kind: s.Kind, Why: why, Taint: taint}, c, r.Snapshot, r.Now)
+		m.BackOff(memory.Backoff{Kind: s.Kind, Why: why, Taint: taint}, c, r.Snapshot, r.Now)
 	}
 }
 
 // hindrance returns the taint that keeps all pods off the host; zero if none does.
 func (r *Room) hindrance(h *Host) cluster.Taint {
-	if taints := h.Claim.Undeclared(h.Node.Taints); len(taints) > 0 && r.keepsOff(&h.Node, h.Claim) {
+	if taints := h.Claim.Undeclared(h.Node.Taints); len(taints) > 0 && r.repels(&h.Node, h.Claim) {
 		return taints[0]
 	}
 	return cluster.Taint{}
@@ -86,7 +86,7 @@ func (r *Room) noteSmall(m *memory.Memory, h *Host) {
 			continue
 		}
 		others := slices.IndexFunc(lacking, func(x quantity.Shortage) bool { return !isDevice(x.Resource) })
-		m.CameInVain(memory.Vain{
+		m.BackOff(memory.Backoff{
 			Kind: c.Group.Kind, Type: h.Claim.InstanceType, Lacks: lacking[max(0, others)].Resource, Device: others < 0,
 		}, h.Claim, r.Snapshot, r.Now)
 	}

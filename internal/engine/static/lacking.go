@@ -194,7 +194,7 @@ func (l *Launcher) rows(p cluster.Pool) (out []row, why plan.Refusal) {
 			}
 			continue
 		}
-		if limit, over := usage.Refuses(r.Type.Capacity); over {
+		if limit, exceeded := usage.Refuses(r.Type.Capacity); exceeded {
 			why = plan.Refusal{Pool: p.Name, Cause: plan.LimitReached, Detail: limit.Name, Limit: &limit}
 			continue
 		}

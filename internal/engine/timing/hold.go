@@ -34,7 +34,7 @@ func (p Prospect) Full() bool { return p.Worth >= p.Price/1000*fullEnough }
 // Hold returns which bins to launch now, and when to look at the others again; the
 // zero time if there are no others. Tied bins are launched together: where some pods
 // of a spread go decides where the others may.
-func Hold(bins []Prospect, g memory.Growth, now time.Time) (launch []bool, look time.Time) {
+func Hold(bins []Prospect, g memory.Growth, now time.Time) (launch []bool, again time.Time) {
 	launch = make([]bool, len(bins))
 	ends := make([]time.Time, len(bins))
 	all, one := true, false // all tied bins may go, one of them is due
@@ -51,8 +51,8 @@ func Hold(bins []Prospect, g memory.Growth, now time.Time) (launch []bool, look 
 			launch[i] = all || one
 		}
 		if !launch[i] {
-			look = pick.Earliest(look, ends[i])
+			again = pick.Earliest(again, ends[i])
 		}
 	}
-	return launch, look
+	return launch, again
 }

@@ -12,11 +12,11 @@ import (
 // make progress, in multiples of Policy.ReleaseWait.
 const keptAtMost = 10
 
-// Patience returns until when a node that is up is kept for declared pods. The wait
+// KeptUntil returns until when a node that is up is kept for declared pods. The wait
 // is Policy.ReleaseWait after the last progress of any controller, or after the
 // node was ready and its oldest pod had come, whichever is later. It is limited by
 // keptAtMost.
-func Patience(v view.View, m *memory.Memory, node string, oldest time.Time) time.Time {
+func KeptUntil(v view.View, m *memory.Memory, node string, oldest time.Time) time.Time {
 	from, known := memory.FirstSeen(m.ReadySince, node)
 	if !known {
 		from = v.Now

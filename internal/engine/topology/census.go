@@ -40,7 +40,7 @@ func (b *builder) census(c *class, x *cluster.Spread, y *topology, keys []*topol
 	if known, ok := b.censuses[string(id)]; ok {
 		return known
 	}
-	n := &census{topology: y, voters: voters, base: voters.over(y), count: map[int32]int64{}}
+	n := &census{topology: y, voters: voters, base: voters.baseOf(y), count: map[int32]int64{}}
 	n.domains = n.base.domains
 	n.levels = n.levels.with(0, n.domains)
 	b.censuses[string(id)] = n

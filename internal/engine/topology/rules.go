@@ -108,15 +108,15 @@ type spreadRule struct {
 
 // state is what the rule says of one place.
 type state struct {
-	missing bool  // the place lacks the topology key
-	count   int64 // in its domain
-	least   int64 // the least count of the other domains
-	alone   bool  // there are no other domains
-	counts  bool  // pods there count
-	part    bool  // its domain takes part in the skew, or will
+	missing  bool  // the place lacks the topology key
+	count    int64 // in its domain
+	minCount int64 // the least count of the other domains
+	alone    bool  // there are no other domains
+	counts   bool  // pods there count
+	part     bool  // its domain takes part in the skew, or will
 }
 
-func (r *spreadRule) look(s *spot) state {
+func (r *spreadRule) stateAt(s *spot) state {
 	d := r.topology.at(s)
 	if d == missing {
 		return state{missing: true}
@@ -132,28 +132,28 @@ func (r *spreadRule) look(s *spot) state {
 	case st.counts:
 		domains++ // the domain of the place will take part
 	}
-	least, others := r.levels.least(own)
-	st.least, st.alone = least, !others
+	minCount, others := r.levels.minOther(own)
+	st.minCount, st.alone = minCount, !others
 	if s.node < 0 {
 		if n := r.expected(d); n > 0 {
 			domains += n
-			st.least, st.alone = 0, false
+			st.minCount, st.alone = 0, false
 		}
 	}
 	switch {
 	case domains < r.minDomains:
-		st.least, st.alone = 0, false
+		st.minCount, st.alone = 0, false
 	case st.alone && len(r.vacated) > 0:
-		st.least, st.alone = 0, false // pods that are spread do not all move to one host
+		st.minCount, st.alone = 0, false // pods that are spread do not all move to one host
 	case s.node < 0 && r.topology.hosts():
 		// Several new hosts may come at once, and the others are empty, too.
-		st.least, st.alone = 0, false
+		st.minCount, st.alone = 0, false
 	}
 	return st
 }
 
 func (r *spreadRule) room(s *spot) int64 {
-	st := r.look(s)
+	st := r.stateAt(s)
 	if st.missing {
 		return 0
 	}
@@ -176,10 +176,10 @@ func (r *spreadRule) room(s *spot) int64 {
 
 // more is how many pods that count may be added before the domain exceeds the skew.
 func (r *spreadRule) more(st state) int64 {
-	if st.alone || r.maxSkew > math.MaxInt64-st.least {
+	if st.alone || r.maxSkew > math.MaxInt64-st.minCount {
 		return math.MaxInt64 // or the sum would wrap around
 	}
-	return max(0, r.maxSkew+st.least-st.count)
+	return max(0, r.maxSkew+st.minCount-st.count)
 }
 
 // floor returns the least count of all domains.
@@ -188,9 +188,9 @@ func (st state) floor() int64 {
 	case st.alone:
 		return st.count
 	case st.part:
-		return min(st.least, st.count)
+		return min(st.minCount, st.count)
 	}
-	return st.least
+	return st.minCount
 }
 
 // cohort counts the pods that meet all terms of a required affinity at once, as the

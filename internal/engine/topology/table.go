@@ -109,7 +109,7 @@ func (t *Table) Tolerated(class int, p Place) int64 {
 		}
 		for _, r := range x.rules {
 			if r.added[d] > 0 {
-				room = min(room, r.more(r.look(at)))
+				room = min(room, r.more(r.stateAt(at)))
 			}
 		}
 	}

@@ -78,10 +78,10 @@ func (l levels) with(count, domains int64) levels {
 	return l
 }
 
-// least returns the smallest count of the other domains. One domain with the count
+// minOther returns the smallest count of the other domains. One domain with the count
 // own is left out; if own is negative, none is. It returns false if there is no
 // other domain.
-func (l levels) least(own int64) (int64, bool) {
+func (l levels) minOther(own int64) (int64, bool) {
 	for _, x := range l {
 		if x.count != own || x.domains > 1 {
 			return x.count, true

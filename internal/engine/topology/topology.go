@@ -43,14 +43,14 @@ func (y *topology) at(s *spot) int32 {
 	if s.last == y {
 		return s.domain
 	}
-	d := y.look(s.Place)
+	d := y.lookUp(s.Place)
 	if d != unseen { // an unseen domain may get a number later
 		s.last, s.domain = y, d
 	}
 	return d
 }
 
-func (y *topology) look(p Place) int32 {
+func (y *topology) lookUp(p Place) int32 {
 	value, ok := y.value(p)
 	if !ok {
 		return missing
@@ -153,14 +153,14 @@ func (e *electorate) admits(labels label.Lookup, taints []cluster.Taint) bool {
 		}
 	}
 	if e.taints != nil {
-		if _, kept := cluster.Untolerated(taints, e.taints.Tolerations); kept {
+		if _, untolerated := cluster.Untolerated(taints, e.taints.Tolerations); untolerated {
 			return false
 		}
 	}
 	return true
 }
 
-func (e *electorate) over(y *topology) *base {
+func (e *electorate) baseOf(y *topology) *base {
 	b, ok := e.base[y]
 	if ok {
 		return b

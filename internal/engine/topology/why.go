@@ -41,7 +41,7 @@ func (r *spreadRule) why(s *spot) string {
 	if r.room(s) > 0 {
 		return ""
 	}
-	st := r.look(s)
+	st := r.stateAt(s)
 	if st.missing {
 		return fmt.Sprintf("topology spread over %s: the node has no such label", r.topology.key)
 	}

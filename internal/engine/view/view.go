@@ -19,7 +19,7 @@ type View struct {
 	Snapshot cluster.Snapshot
 	Policy   Policy
 	Now      time.Time
-	// Claims lists the NodeClaims of Snapshot.Unsettled: those that need attention,
+	// Claims lists the NodeClaims of Snapshot.InTransition: those that need attention,
 	// by name.
 	Claims []*cluster.Claim
 	// Going has the NodeClaims that are about to go although nothing forces them to, and
@@ -45,7 +45,7 @@ type Place struct {
 
 // Of is the view of the cluster at the moment.
 func Of(s cluster.Snapshot, policy Policy, now time.Time) View {
-	v := View{Snapshot: s, Policy: policy, Now: now, Claims: s.Unsettled()}
+	v := View{Snapshot: s, Policy: policy, Now: now, Claims: s.InTransition()}
 	if going := v.announced(); len(going) > 0 {
 		return v.With(going)
 	}
@@ -74,7 +74,7 @@ func (v View) With(going map[string]plan.DeleteReason) View {
 			continue
 		}
 		all[name] = why
-		if !v.Snapshot.IsUnsettled(name) {
+		if !v.Snapshot.IsInTransition(name) {
 			list = append(list, &c)
 		}
 	}
@@ -125,7 +125,7 @@ func named(types []catalog.InstanceType, name string) []catalog.InstanceType {
 // PriceOf returns what the NodeClaim's instance costs an hour, by the catalogue of
 // its class. Before the launch, it is the price of the cheapest node that the
 // NodeClaim may become.
-func (v View) PriceOf(c cluster.Claim) (least quantity.Money, known bool) {
+func (v View) PriceOf(c cluster.Claim) (lowest quantity.Money, known bool) {
 	o := v.offeringOf(c)
 	if o == nil {
 		return 0, false
@@ -142,27 +142,27 @@ func (v View) StandsIn(c cluster.Claim) bool {
 
 // offeringOf returns the offering of the NodeClaim's instance, or the cheapest that it may
 // become; nil where none has a price.
-func (v View) offeringOf(c cluster.Claim) (least *catalog.Offering) {
+func (v View) offeringOf(c cluster.Claim) (cheapest *catalog.Offering) {
 	class, _ := v.Snapshot.Class(c.Class)
-	types, is := class.Types, c.Requirements.Admits
+	types, matches := class.Types, c.Requirements.Admits
 	if c.Launched {
 		of := map[string]string{label.InstanceType: c.InstanceType, label.Zone: c.Zone, label.CapacityType: c.CapacityType}
-		types, is = named(types, c.InstanceType), func(key, value string) bool { return of[key] == value }
+		types, matches = named(types, c.InstanceType), func(key, value string) bool { return of[key] == value }
 	}
 	for i := range types {
-		if !is(label.InstanceType, types[i].Name) {
+		if !matches(label.InstanceType, types[i].Name) {
 			continue
 		}
 		for j := range types[i].Offerings {
 			o := &types[i].Offerings[j]
 			unpriced := o.Price < 0 || o.Price == 0 && o.Reservation == ""
-			same := is(label.Zone, o.Zone) && is(label.CapacityType, o.CapacityType) && (c.Reservation == "" || o.Reservation == c.Reservation)
-			if same && !unpriced && (least == nil || o.Price < least.Price) {
-				least = o
+			same := matches(label.Zone, o.Zone) && matches(label.CapacityType, o.CapacityType) && (c.Reservation == "" || o.Reservation == c.Reservation)
+			if same && !unpriced && (cheapest == nil || o.Price < cheapest.Price) {
+				cheapest = o
 			}
 		}
 	}
-	return least
+	return cheapest
 }
 
 // ExtraOf returns what a node of the class costs an hour beside its instance.
@@ -242,8 +242,8 @@ func lacksDevices(n cluster.Node, c cluster.Claim) bool {
 	return slices.ContainsFunc(c.Requests.Extended, func(a quantity.Amount) bool { return n.Allocatable.Get(a.Name) == 0 })
 }
 
-// Kept says whether the node is up and only the daemon's own taint keeps pods away.
-func (v View) Kept(n cluster.Node, c cluster.Claim) bool {
+// IsKept says whether the node is up and only the daemon's own taint keeps pods away.
+func (v View) IsKept(n cluster.Node, c cluster.Claim) bool {
 	return v.Usable(n, c) && slices.Contains(n.Taints, v.Policy.StartupTaint)
 }
 

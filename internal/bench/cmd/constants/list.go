@@ -33,8 +33,8 @@ func constants() []constant {
 	in("pack/deal.go", "mostBins")
 	in("pack/deal.go", "mostExclusive", "1024")
 	in("pack/greedy.go", "refills")
-	in("pack/patterns.go", "few")
-	in("pack/patterns.go", "many")
+	in("pack/patterns.go", "fewPods")
+	in("pack/patterns.go", "manyPods")
 	in("pack/patterns.go", "manyBig")
 	in("pack/patterns.go", "nearlyOne", "512", "700")
 	in("pack/places.go", "hardly", "10", "100", "(x) * 10")
@@ -48,7 +48,7 @@ func constants() []constant {
 	in("pack/search.go", "tightOfFew", "8", "16")
 	in("pack/search.go", "forcedHalves", "2", "4")
 	in("pack/solve.go", "searches", "1", "3")
-	in("pack/solve.go", "nearly")
+	in("pack/solve.go", "closeGap")
 	in("pack/solve.go", "tightness", "[...]uint{21, 21, 21, 21}", "[...]uint{16, 22, 19, 64}", "[...]uint{32, 22, 19, 64}")
 	in("pack/solve.go", "fullFirst", "[...]uint{16, 16, 16}", "[...]uint{32, 21, 16}")
 	in("pack/supply.go", "manyColumns")
@@ -67,8 +67,8 @@ func constants() []constant {
 	in("launch/spare.go", "spareFactor")
 	in("offer/scarce.go", "ample")
 	in("assign/rearrange.go", "worthMoving", "300", "800")
-	in("certify/certify.go", "nearly")
-	in("certify/certify.go", "few")
+	in("certify/certify.go", "smallGap")
+	in("certify/certify.go", "fewUnpriced")
 	in("certify/certify.go", "tight")
 	in("certify/census.go", "fewLaunches")
 	in("certify/exclusive.go", "mostExclusive")
@@ -94,9 +94,9 @@ func moveConstants() []constant {
 		{"moves/breaker.go", []string{"undonePart", "firstPause", "longestPause", "forgivenAfter", "forgiven"}},
 		{"moves/changed.go", []string{"largeFleet", "triedPart", "tryWork"}},
 		{"moves/suppose.go", []string{"mostReplaced"}},
-		{"memory/evicted.go", []string{"SettlesFor", "StaysFor", "UndoneWithin", "comesBackWithin"}},
+		{"memory/evicted.go", []string{"EvictionCooldown", "StaysFor", "UndoneWithin", "comesBackWithin"}},
 		{"memory/landing.go", []string{"ClosedFor", "lateAfter"}},
-		{"landing/landing.go", []string{"settles"}},
+		{"landing/landing.go", []string{"openAfter"}},
 		{"landing/bind.go", []string{"bindingTakes"}},
 		{"disrupt/going.go", []string{"lastLook", "declinedFor"}},
 		{"consolidate/search.go", []string{"trialsPerNode", "moreTrials", "smallFleet", "smallFactor", "mostFailed"}},
