@@ -62,7 +62,7 @@ func variantsOf(s cluster.Snapshot, each func(yield func(*cluster.Shape))) Varia
 	open := map[string]bool{}
 	for _, p := range s.Supply().Pools {
 		for _, r := range p.Requirements {
-			open[r.Key()] = open[r.Key()] || leavesOpen(&p, r)
+			open[r.Key()] = open[r.Key()] || allowsSeveral(&p, r)
 		}
 	}
 	v, used := Variants{there: map[string]map[string]bool{}}, map[string]bool{}
@@ -110,9 +110,9 @@ func (v *Variants) noteValues(s cluster.Snapshot) {
 	}
 }
 
-// leavesOpen says whether the requirement leaves the pool's nodes several values of the
+// allowsSeveral says whether the requirement leaves the pool's nodes several values of the
 // label.
-func leavesOpen(p *cluster.Pool, r label.Requirement) bool {
+func allowsSeveral(p *cluster.Pool, r label.Requirement) bool {
 	if _, fixed := p.Labels.Get(r.Key()); fixed || label.OfInstance(r.Key()) || r.Key() == label.NodePool {
 		return false
 	}
@@ -183,7 +183,7 @@ func (v *Variants) templates(p cluster.Pool) (out []label.Labels, whole bool) {
 	product := 1
 	for _, key := range v.keys {
 		r, there := p.Requirements.Get(key)
-		if !there || !leavesOpen(&p, r) {
+		if !there || !allowsSeveral(&p, r) {
 			continue
 		}
 		if values[key] = v.values(r, base); len(values[key]) > 0 {
