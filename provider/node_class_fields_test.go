@@ -73,7 +73,8 @@ func carriedOut(t *testing.T, field string) bool {
 func TestNodeClass_EveryFieldThatIsCarriedOutIsAnAttribute(t *testing.T) {
 	var fields, attributes []string
 	fieldsOf("spec", reflect.TypeFor[awsv1.EC2NodeClassSpec](), &fields)
-	attributesOf("", newHarness(t).schema.ResourceSchemas["karpenter_node_class"].Block.Attributes, &attributes)
+	schema := newHarness(t).schema.ResourceSchemas["karpenter_node_class"]
+	attributesOf("", schema.Block.Attributes, &attributes)
 	if len(fields) < 50 || len(attributes) < 50 {
 		t.Fatalf("%d fields and %d attributes", len(fields), len(attributes))
 	}
@@ -82,7 +83,7 @@ func TestNodeClass_EveryFieldThatIsCarriedOutIsAnAttribute(t *testing.T) {
 		return slices.Contains([]string{"name", "daemon", "object_labels", "object_annotations", "tags_all", "wait", "ready"}, a) || strings.HasPrefix(a, "timeouts.")
 	})
 	for _, field := range fields {
-		attribute := strings.Join(definition.Attribute(strings.ReplaceAll(field, "[]", ""), strings.NewReplacer("spec.", "")), ".")
+		attribute := strings.ReplaceAll(strings.Join(definition.Attribute(strings.ReplaceAll(field, "[]", "[0]"), strings.NewReplacer("spec.", ""), schema.ValueType()), "."), ".0", "")
 		at := slices.Index(spare, attribute)
 		switch {
 		case at >= 0:

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
@@ -105,22 +106,88 @@ func TestNodePool_ThereAndBackIsUnchanged(t *testing.T) {
 	everyFieldIsSet(t, want.Disruption)
 	everyFieldIsSet(t, want.Disruption.Budgets[0])
 	model := convert.NodePoolOf(t.Context(), want, convert.NodePool{}, &diags)
-	if got := model.Spec(t.Context(), &diags); diags.HasError() || !cmp.Equal(got, want) {
+	if got := model.Spec(&diags); diags.HasError() || !cmp.Equal(got, want) {
 		t.Errorf("%v\n%s", diags, cmp.Diff(want, got))
 	}
 }
 
+// fill gives a value to each field that has none, and each list of objects one in which all
+// fields have values, so that the test below is about fields that nobody has added to fullClass.
+func fill(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			v.Set(reflect.New(v.Type().Elem()))
+		}
+		fill(v.Elem())
+	case reflect.Struct:
+		if q, is := v.Addr().Interface().(*resource.Quantity); is && q.IsZero() {
+			*q = resource.MustParse("1Gi")
+		}
+		if t := v.Type(); t == reflect.TypeFor[resource.Quantity]() || t == reflect.TypeFor[intstr.IntOrString]() {
+			return // one value, whatever its fields
+		}
+		for f, inner := range v.Fields() {
+			if f.IsExported() && !f.Anonymous {
+				fill(inner)
+			}
+		}
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Struct || v.Len() == 0 {
+			element := reflect.New(v.Type().Elem()).Elem()
+			fill(element)
+			v.Set(reflect.Append(v, element))
+		}
+	case reflect.Map:
+		if v.Len() == 0 {
+			value := reflect.New(v.Type().Elem()).Elem()
+			fill(value)
+			v.Set(reflect.MakeMap(v.Type()))
+			v.SetMapIndex(reflect.ValueOf("key").Convert(v.Type().Key()), value)
+		}
+	case reflect.String:
+		if v.Len() == 0 {
+			v.SetString("text")
+		}
+	default: // false and 0 are values
+	}
+}
+
 func TestNodeClass_ThereAndBackIsUnchanged(t *testing.T) {
-	var diags diag.Diagnostics
 	want := fullClass()
-	// The tags are an argument.
-	everyFieldIsSet(t, want, "Tags")
-	everyFieldIsSet(t, *want.BlockDeviceMappings[0].EBS)
-	everyFieldIsSet(t, *want.MetadataOptions)
-	everyFieldIsSet(t, *want.Kubelet)
-	model := convert.NodeClassOf(t.Context(), want, convert.NodeClass{}, &diags)
-	if got := model.Spec(t.Context(), types.MapNull(types.StringType), &diags); diags.HasError() || !cmp.Equal(got, want) {
-		t.Errorf("%v\n%s", diags, cmp.Diff(want, got))
+	filled := fullClass()
+	fill(reflect.ValueOf(&filled))
+	filled.Tags = nil // an argument
+	for _, want := range []awsv1.EC2NodeClassSpec{want, filled} {
+		var diags diag.Diagnostics
+		model := convert.NodeClassOf(t.Context(), want, convert.NodeClass{}, &diags)
+		if got := model.Spec(types.MapNull(types.StringType), &diags); diags.HasError() || !cmp.Equal(got, want) {
+			t.Errorf("%v\n%s", diags, cmp.Diff(want, got))
+		}
+	}
+}
+
+// A rule of the definition would say that the volume has no size, beside the validator's words
+// about the size that is written.
+func TestNodeClass_AVolumeWhoseSizeCannotBeReadIsAbsent(t *testing.T) {
+	var diags diag.Diagnostics
+	model := convert.NodeClassOf(t.Context(), fullClass(), convert.NodeClass{}, &diags)
+	mapping, is := model.BlockDeviceMappings.Elements()[0].(types.Object)
+	if !is {
+		t.Fatal("no mapping")
+	}
+	values := mapping.Attributes()
+	volume, is := values["ebs"].(types.Object)
+	if !is {
+		t.Fatal("no volume")
+	}
+	inner := volume.Attributes()
+	inner["volume_size"] = fwtype.Quantity().Value("much")
+	values["ebs"] = types.ObjectValueMust(volume.AttributeTypes(t.Context()), inner)
+	model.BlockDeviceMappings = types.ListValueMust(mapping.Type(t.Context()), []attr.Value{types.ObjectValueMust(mapping.AttributeTypes(t.Context()), values)})
+	spec := model.Spec(types.MapNull(types.StringType), &diags)
+	if m := spec.BlockDeviceMappings; diags.HasError() || len(m) != 1 || m[0].EBS != nil || m[0].DeviceName == nil {
+		t.Errorf("%v: mappings %+v", diags, m)
 	}
 }
 
@@ -146,7 +213,7 @@ func TestNodeClassOf_AKubeletThatSetsNothingIsAbsentAndStays(t *testing.T) {
 	values["eviction_hard"] = types.MapValueMust(types.StringType, nil)
 	values["cluster_dns"] = types.ListValueMust(types.StringType, nil)
 	prior := convert.NodeClass{Kubelet: types.ObjectValueMust(full.Kubelet.AttributeTypes(t.Context()), values)}
-	if spec := prior.Spec(t.Context(), types.MapNull(types.StringType), &diags); spec.Kubelet != nil {
+	if spec := prior.Spec(types.MapNull(types.StringType), &diags); spec.Kubelet != nil {
 		t.Errorf("kubelet %+v", spec.Kubelet)
 	}
 	got := convert.NodeClassOf(t.Context(), awsv1.EC2NodeClassSpec{}, prior, &diags)
@@ -215,7 +282,7 @@ func TestSpec_UnknownIsAbsent(t *testing.T) {
 		Labels: types.MapUnknown(types.StringType), Limits: types.MapUnknown(fwtype.Quantity()), Weight: types.Int32Unknown(),
 		Disruption: types.ObjectUnknown(convert.DisruptionType().AttrTypes),
 	}
-	spec := pool.Spec(t.Context(), &diags)
+	spec := pool.Spec(&diags)
 	if diags.HasError() || spec.Weight != nil || spec.Limits != nil || len(spec.Template.Spec.Requirements) != 0 || spec.Template.ObjectMeta.Labels != nil {
 		t.Errorf("%v: %+v", diags, spec)
 	}

@@ -2,11 +2,11 @@ package convert
 
 import (
 	"context"
+	"reflect"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
@@ -29,61 +29,17 @@ type NodePool struct {
 	Replicas               types.Int64  `tfsdk:"replicas"`
 }
 
-type requirement struct {
-	Key       types.String `tfsdk:"key"`
-	Operator  types.String `tfsdk:"operator"`
-	Values    types.Set    `tfsdk:"values"`
-	MinValues types.Int32  `tfsdk:"min_values"`
-}
-
-type taint struct {
-	Key    types.String `tfsdk:"key"`
-	Value  types.String `tfsdk:"value"`
-	Effect types.String `tfsdk:"effect"`
-}
-
-type disruption struct {
-	ConsolidationPolicy types.String `tfsdk:"consolidation_policy"`
-	ConsolidateAfter    fwtype.Value `tfsdk:"consolidate_after"`
-	Budgets             types.List   `tfsdk:"budgets"`
-}
-
-type budget struct {
-	Nodes    types.String `tfsdk:"nodes"`
-	Reasons  types.Set    `tfsdk:"reasons"`
-	Schedule types.String `tfsdk:"schedule"`
-	Duration fwtype.Value `tfsdk:"duration"`
-}
-
 // RequirementType is the type of an element of requirements.
-func RequirementType() types.ObjectType {
-	return types.ObjectType{AttrTypes: map[string]attr.Type{
-		"key": types.StringType, "operator": types.StringType, "values": types.SetType{ElemType: types.StringType},
-		"min_values": types.Int32Type,
-	}}
-}
+func RequirementType() types.ObjectType { return objectTypeOf(reflect.TypeFor[v1.Requirement]()) }
 
 // TaintType is the type of an element of taints and startup_taints.
-func TaintType() types.ObjectType {
-	return types.ObjectType{AttrTypes: map[string]attr.Type{
-		"key": types.StringType, "value": types.StringType, "effect": types.StringType,
-	}}
-}
+func TaintType() types.ObjectType { return objectTypeOf(reflect.TypeFor[v1.Taint]()) }
 
 // DisruptionType is the type of disruption.
-func DisruptionType() types.ObjectType {
-	return types.ObjectType{AttrTypes: map[string]attr.Type{
-		"consolidation_policy": types.StringType, "consolidate_after": fwtype.Duration(),
-		"budgets": types.ListType{ElemType: BudgetType()},
-	}}
-}
+func DisruptionType() types.ObjectType { return objectTypeOf(reflect.TypeFor[v1.Disruption]()) }
 
 // BudgetType is the type of an element of budgets.
-func BudgetType() types.ObjectType {
-	return types.ObjectType{AttrTypes: map[string]attr.Type{
-		"nodes": types.StringType, "reasons": types.SetType{ElemType: types.StringType}, "schedule": types.StringType, "duration": fwtype.Duration(),
-	}}
-}
+func BudgetType() types.ObjectType { return objectTypeOf(reflect.TypeFor[v1.Budget]()) }
 
 // DefaultExpireAfter is the API's default of expire_after.
 const DefaultExpireAfter = "720h"
@@ -105,118 +61,23 @@ func DefaultDisruption() types.Object {
 }
 
 // Spec is the wire form.
-func (p NodePool) Spec(ctx context.Context, diags *diag.Diagnostics) v1.NodePoolSpec {
-	spec := v1.NodePoolSpec{
-		Template: v1.NodeTemplate{
-			ObjectMeta: v1.TemplateMeta{Labels: Strings(p.Labels), Annotations: Strings(p.Annotations)},
-			Spec: v1.NodeTemplateSpec{NodeSpec: v1.NodeSpec{
-				Taints:                 taints(ctx, p.Taints, diags),
-				StartupTaints:          taints(ctx, p.StartupTaints, diags),
-				Requirements:           requirements(ctx, p.Requirements, diags),
-				NodeClassRef:           v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.EC2NodeClassKind, Name: p.NodeClass.ValueString()},
-				TerminationGracePeriod: Duration(p.TerminationGracePeriod),
-				ExpireAfter:            pointer(p.ExpireAfter, nillable(p.ExpireAfter)),
-			}},
-		},
-		Limits: Limits(p.Limits),
-		Weight: pointer(p.Weight, p.Weight.ValueInt32()), Replicas: pointer(p.Replicas, p.Replicas.ValueInt64()),
-	}
-	if d := object[disruption](ctx, p.Disruption, diags); d != nil {
-		spec.Disruption = v1.Disruption{
-			ConsolidationPolicy: v1.ConsolidationPolicy(d.ConsolidationPolicy.ValueString()),
-			ConsolidateAfter:    nillable(d.ConsolidateAfter),
-			Budgets:             budgets(ctx, d.Budgets, diags),
-		}
-	}
+func (p NodePool) Spec(diags *diag.Diagnostics) v1.NodePoolSpec {
+	var spec v1.NodePoolSpec
+	write(p, diags, poolParts(&spec)...)
+	spec.Template.Spec.NodeClassRef = v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.EC2NodeClassKind, Name: p.NodeClass.ValueString()}
 	return spec
 }
 
 // NodePoolOf is the reverse of Spec. An attribute that means the same as in prior
 // keeps its form from prior.
 func NodePoolOf(ctx context.Context, spec v1.NodePoolSpec, prior NodePool, diags *diag.Diagnostics) NodePool {
-	was := prior.Spec(ctx, diags)
-	before, now := was.Template.Spec.NodeSpec, spec.Template.Spec.NodeSpec
-	return NodePool{
-		NodeClass:              types.StringValue(now.NodeClassRef.Name),
-		Labels:                 keep(was.Template.ObjectMeta.Labels, spec.Template.ObjectMeta.Labels, prior.Labels, StringMap),
-		Annotations:            keep(was.Template.ObjectMeta.Annotations, spec.Template.ObjectMeta.Annotations, prior.Annotations, StringMap),
-		Taints:                 keep(before.Taints, now.Taints, prior.Taints, list(ctx, TaintType(), taintOf, diags)),
-		StartupTaints:          keep(before.StartupTaints, now.StartupTaints, prior.StartupTaints, list(ctx, TaintType(), taintOf, diags)),
-		Requirements:           requirementsOf(ctx, before.Requirements, now.Requirements, prior.Requirements, diags),
-		TerminationGracePeriod: keep(before.TerminationGracePeriod, now.TerminationGracePeriod, prior.TerminationGracePeriod, DurationValue),
-		ExpireAfter:            keep(before.ExpireAfter, now.ExpireAfter, prior.ExpireAfter, nillableValue),
-		Limits:                 keep(was.Limits, spec.Limits, prior.Limits, LimitsMap),
-		Weight:                 types.Int32PointerValue(spec.Weight),
-		Replicas:               types.Int64PointerValue(spec.Replicas),
-		Disruption: keep(was.Disruption, spec.Disruption, prior.Disruption, func(d v1.Disruption) types.Object {
-			return objectOf(ctx, DisruptionType().AttrTypes, &disruption{
-				ConsolidationPolicy: types.StringValue(string(d.ConsolidationPolicy)),
-				ConsolidateAfter:    nillableValue(&d.ConsolidateAfter),
-				Budgets:             list(ctx, BudgetType(), budgetOf, diags)(d.Budgets),
-			}, diags)
-		}),
-	}
+	was := prior.Spec(diags)
+	read(ctx, &prior, diags, poolParts(&was), poolParts(&spec))
+	prior.NodeClass = types.StringValue(spec.Template.Spec.NodeClassRef.Name)
+	return prior
 }
 
-func requirements(ctx context.Context, l types.List, diags *diag.Diagnostics) []v1.Requirement {
-	out := []v1.Requirement{} // the field is required, even as an empty list
-	for _, r := range elements[requirement](ctx, l, diags) {
-		out = append(out, v1.Requirement{
-			Key: r.Key.ValueString(), Operator: corev1.NodeSelectorOperator(r.Operator.ValueString()), Values: setStrings(r.Values),
-			MinValues: pointer(r.MinValues, int(r.MinValues.ValueInt32())),
-		})
-	}
-	return out
-}
-
-// requirementsOf is the reverse of requirements. The attribute is required, so it is an empty list
-// where an import finds none.
-func requirementsOf(ctx context.Context, was, found []v1.Requirement, prior types.List, diags *diag.Diagnostics) types.List {
-	convert := list(ctx, RequirementType(), requirementOf, diags)
-	if len(found) == 0 && prior.IsNull() {
-		return types.ListValueMust(RequirementType(), []attr.Value{})
-	}
-	return keep(was, found, prior, convert)
-}
-
-func requirementOf(r v1.Requirement) requirement {
-	out := requirement{Key: types.StringValue(r.Key), Operator: types.StringValue(string(r.Operator)), Values: stringSet(r.Values)}
-	if r.MinValues != nil {
-		out.MinValues = types.Int32Value(int32(*r.MinValues)) // 1 to 50: the definition says so
-	}
-	return out
-}
-
-func budgets(ctx context.Context, l types.List, diags *diag.Diagnostics) []v1.Budget {
-	var out []v1.Budget
-	for _, b := range elements[budget](ctx, l, diags) {
-		x := v1.Budget{Nodes: b.Nodes.ValueString(), Schedule: pointer(b.Schedule, b.Schedule.ValueString()), Duration: Duration(b.Duration)}
-		for _, r := range setStrings(b.Reasons) {
-			x.Reasons = append(x.Reasons, v1.DisruptionReason(r))
-		}
-		out = append(out, x)
-	}
-	return out
-}
-
-func budgetOf(b v1.Budget) budget {
-	out := budget{Nodes: types.StringValue(b.Nodes), Schedule: types.StringPointerValue(b.Schedule), Duration: DurationValue(b.Duration)}
-	var reasons []string
-	for _, r := range b.Reasons {
-		reasons = append(reasons, string(r))
-	}
-	out.Reasons = stringSet(reasons)
-	return out
-}
-
-func taints(ctx context.Context, l types.List, diags *diag.Diagnostics) []v1.Taint {
-	var out []v1.Taint
-	for _, t := range elements[taint](ctx, l, diags) {
-		out = append(out, v1.Taint{Key: t.Key.ValueString(), Value: t.Value.ValueString(), Effect: corev1.TaintEffect(t.Effect.ValueString())})
-	}
-	return out
-}
-
-func taintOf(t v1.Taint) taint {
-	return taint{Key: types.StringValue(t.Key), Value: stringValue(t.Value), Effect: types.StringValue(string(t.Effect))}
+// poolParts are those of a spec whose fields are attributes of a node pool.
+func poolParts(spec *v1.NodePoolSpec) []any {
+	return []any{spec, &spec.Template.ObjectMeta, &spec.Template.Spec.NodeSpec}
 }

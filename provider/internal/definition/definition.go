@@ -22,6 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"sigs.k8s.io/yaml"
+
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 )
 
 // Definition is the schema and the rules of one kind.
@@ -85,7 +87,7 @@ func (d *Definition) Attributes(text string) string {
 		if !d.fields[name] {
 			return word
 		}
-		return snake(name)
+		return v1.AttributeName(name)
 	})
 }
 

@@ -4,39 +4,35 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 )
 
 // Steps is a path into a resource's attributes: names, and decimal indexes of
 // lists. It ends at a map or a set: messages name the element.
 type Steps []string
 
-// Attribute gives the attribute of an API field. rename removes the beginning of
-// the field path, or replaces it by an attribute's name. The rest has the API's names
-// in snake case.
-func Attribute(fieldPath string, rename *strings.Replacer) Steps {
+// Attribute gives the attribute of an API field in a configuration of the type. rename removes
+// the beginning of the field path, or replaces it by an attribute's name. The rest has the
+// API's names in snake case.
+func Attribute(fieldPath string, rename *strings.Replacer, config tftypes.Type) Steps {
 	var steps Steps
 	for _, token := range tokens(rename.Replace(fieldPath)) {
-		if _, err := strconv.Atoi(token); err != nil {
-			token = snake(token)
+		switch of := config.(type) {
+		case tftypes.Object:
+			token = v1.AttributeName(token)
+			config = of.AttributeTypes[token]
+		case tftypes.List:
+			config = of.ElementType
+		default: // a map or a set
+			return steps
 		}
 		steps = append(steps, token)
-		if slices.Contains(mapsAndSets(), token) {
-			break
-		}
 	}
 	return steps
-}
-
-// mapsAndSets are the attributes whose elements have names of their own.
-func mapsAndSets() []string {
-	return []string{
-		"values", "labels", "annotations", "limits", "tags",
-		"system_reserved", "kube_reserved", "eviction_hard", "eviction_soft", "eviction_soft_grace_period", "extra",
-	}
 }
 
 // tokens splits a.b[0].c[x/y.z] at dots and brackets.
@@ -57,21 +53,6 @@ func tokens(fieldPath string) []string {
 		fieldPath = strings.TrimPrefix(fieldPath[end:], ".")
 	}
 	return out
-}
-
-// snake writes kmsKeyID as kms_key_id and httpProtocolIPv6 as http_protocol_ipv6.
-func snake(name string) string {
-	letters := []rune(strings.ReplaceAll(name, "IPv6", "Ipv6"))
-	var out strings.Builder
-	for i, letter := range letters {
-		begins := i > 0 && unicode.IsUpper(letter) &&
-			(unicode.IsLower(letters[i-1]) || i+1 < len(letters) && unicode.IsLower(letters[i+1]))
-		if begins {
-			out.WriteByte('_')
-		}
-		out.WriteRune(unicode.ToLower(letter))
-	}
-	return out.String()
 }
 
 // Path is s in the framework's form.

@@ -4,10 +4,23 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/definition"
 )
 
 func TestAttribute_NamesTheAttributeOfAField(t *testing.T) {
+	object := func(fields map[string]tftypes.Type) tftypes.Type { return tftypes.Object{AttributeTypes: fields} }
+	list := func(of tftypes.Type) tftypes.Type { return tftypes.List{ElementType: of} }
+	texts := tftypes.Map{ElementType: tftypes.String}
+	config := object(map[string]tftypes.Type{
+		"requirements": list(object(map[string]tftypes.Type{"values": tftypes.Set{ElementType: tftypes.String}})), "taints": list(object(nil)),
+		"limits": texts, "disruption": object(nil), "block_device_mappings": list(object(map[string]tftypes.Type{"ebs": object(nil)})), "metadata_options": object(nil),
+		"subnet_selector_terms": list(object(map[string]tftypes.Type{"tags": texts})), "ami_selector_terms": list(object(nil)),
+		"kubelet": object(map[string]tftypes.Type{
+			"eviction_hard": texts, "system_reserved": texts, "eviction_soft_grace_period": texts, "extra": tftypes.DynamicPseudoType, "cluster_dns": list(tftypes.String),
+		}),
+	})
 	rename := strings.NewReplacer("spec.template.spec.nodeClassRef.name", "node_class", "spec.template.spec.", "", "spec.", "")
 	for fieldPath, want := range map[string]string{
 		"spec.template.spec.requirements[0].values[1]":  "requirements[0].values",
@@ -28,8 +41,11 @@ func TestAttribute_NamesTheAttributeOfAField(t *testing.T) {
 		"spec.kubelet.imageGCHighThresholdPercent":      "kubelet.image_gc_high_threshold_percent",
 		"spec.kubelet.cpuCFSQuota":                      "kubelet.cpu_cfs_quota",
 		"spec.kubelet.clusterDNS[0]":                    "kubelet.cluster_dns[0]",
+		"spec.kubelet.extra.tracing.endpoint":           "kubelet.extra",
+		"spec.amiSelectorTerms[0].alias":                "ami_selector_terms[0].alias",
+		"spec":                                          "spec",
 	} {
-		if got := definition.Attribute(fieldPath, rename).Path().String(); got != want {
+		if got := definition.Attribute(fieldPath, rename, config).Path().String(); got != want {
 			t.Errorf("%s is attribute %s, want %s", fieldPath, got, want)
 		}
 	}

@@ -64,7 +64,7 @@ func (d *Definitions) Check(ctx context.Context, kind string, spec any, config t
 		"spec.template.spec.nodeClassRef.name", "node_class", "spec.template.spec.", "", "spec.template.metadata.", "", "spec.", "")
 	var said []string
 	for _, objection := range slices.Concat(first, objections, further) {
-		at := definition.Attribute(objection.Field, rename)
+		at := definition.Attribute(objection.Field, rename, config.Type())
 		// A rule on a whole class is about several attributes, and its text names them.
 		whole := kind == awsv1.EC2NodeClassKind && objection.Field == "spec"
 		here := at.Path().String()

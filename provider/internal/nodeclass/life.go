@@ -143,7 +143,7 @@ func (r *nodeClass) Observe(ctx context.Context, j managed.Job[*classCluster], s
 	if j.Recorded {
 		return true, nil
 	}
-	imported := state.Spec(ctx, state.TagsAll, j.Diags)
+	imported := state.Spec(state.TagsAll, j.Diags)
 	known, err := kubeobject.Manifest(ref, kubeobject.Declared{Spec: &imported}, nil)
 	if err != nil {
 		return true, err
@@ -154,7 +154,7 @@ func (r *nodeClass) Observe(ctx context.Context, j managed.Job[*classCluster], s
 // put creates or updates the class with declare, and notes in own what is made.
 func (r *nodeClass) put(ctx context.Context, plan nodeClassModel, own ownership.Record, declare func(context.Context, kube.Ref, kubeobject.Declared, ownership.Record) error) error {
 	var diags diag.Diagnostics
-	spec := plan.Spec(ctx, plan.TagsAll, &diags)
+	spec := plan.Spec(plan.TagsAll, &diags)
 	if diags.HasError() {
 		return fmt.Errorf("%s: %s", diags[0].Summary(), diags[0].Detail())
 	}

@@ -3,19 +3,12 @@ package nodeclass
 import (
 	"fmt"
 
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
-
-func nodeClassRoleAttribute() schema.Attribute {
-	return optionalText("Name or ARN of the IAM role of the instances, such as `karpenter_node_role.<name>.name`. The daemon makes an instance " +
-		"profile with the role, and removes it with the node class. `karpenter_controller_role` must allow the role, in `node_role_arn` or " +
-		"`node_role_arns`. Set either `role` or `instance_profile`.")
-}
 
 // profileFaults says what is wrong with role and instance_profile. The format of
 // instance_profile is checked with all that keeps a class from being ready.

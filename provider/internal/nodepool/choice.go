@@ -26,7 +26,7 @@ func (r *nodePool) remarkOnChoice(ctx context.Context, plan, prior nodePoolModel
 		return
 	}
 	var ignored diag.Diagnostics // ValidateConfig has said what is wrong with the values
-	spec := plan.Spec(ctx, &ignored)
+	spec := plan.Spec(&ignored)
 	lines, paths := linesOf(spec)
 	for _, remark := range r.choices.Check(client.Region(), lines, limitsOf(spec.Limits)) {
 		at := path.Root("limits")

@@ -49,7 +49,7 @@ func (r *nodePool) Update(ctx context.Context, req resource.UpdateRequest, resp 
 		return
 	}
 	own, _ := ownership.Read(ctx, req.Private, &resp.Diagnostics)
-	if plan.sameObject(ctx, prior) && len(poolsBut(own, plan.Name.ValueString())) == 0 {
+	if plan.sameObject(prior) && len(poolsBut(own, plan.Name.ValueString())) == 0 {
 		r.Save(ctx, &resp.State, resp.Identity, &resp.Diagnostics, plan)
 		return
 	}
@@ -76,11 +76,11 @@ func (r *nodePool) Update(ctx context.Context, req resource.UpdateRequest, resp 
 
 // sameObject tells whether the plan changes nothing of the NodePool itself, but what the
 // resource does with it. Such an update also works for a NodePool that is being deleted.
-func (m nodePoolModel) sameObject(ctx context.Context, prior nodePoolModel) bool {
+func (m nodePoolModel) sameObject(prior nodePoolModel) bool {
 	var ignored diag.Diagnostics
 	// Without wait, ready is false only while a rename is not finished.
 	waits := (m.Wait.ValueBool() || !prior.Wait.ValueBool()) && !m.Ready.Equal(prior.Ready)
-	return m.Name.Equal(prior.Name) && !waits && m.SameMetadata(prior.ObjectModel) && reflect.DeepEqual(m.Spec(ctx, &ignored), prior.Spec(ctx, &ignored))
+	return m.Name.Equal(prior.Name) && !waits && m.SameMetadata(prior.ObjectModel) && reflect.DeepEqual(m.Spec(&ignored), prior.Spec(&ignored))
 }
 
 func (r *nodePool) AwaitReady(ctx context.Context, c *poolCluster, m nodePoolModel) error {
@@ -131,7 +131,7 @@ func (r *nodePool) Observe(ctx context.Context, j managed.Job[*poolCluster], sta
 	if j.Recorded {
 		return true, nil
 	}
-	imported := state.Spec(ctx, j.Diags)
+	imported := state.Spec(j.Diags)
 	known, err := kubeobject.Manifest(kubeobject.NodePoolRef(live.GetName()), kubeobject.Declared{Spec: &imported}, nil)
 	if err != nil {
 		return true, err
@@ -152,7 +152,7 @@ func (r *nodePool) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 // put creates or updates the pool with declare, and notes in own what is made.
 func (r *nodePool) put(ctx context.Context, plan nodePoolModel, own ownership.Record, declare func(context.Context, kube.Ref, kubeobject.Declared, ownership.Record) error) error {
 	var diags diag.Diagnostics
-	spec := plan.Spec(ctx, &diags)
+	spec := plan.Spec(&diags)
 	if diags.HasError() {
 		return fmt.Errorf("%s: %s", diags[0].Summary(), diags[0].Detail())
 	}

@@ -237,7 +237,7 @@ func (r *nodePool) ValidateConfig(ctx context.Context, req resource.ValidateConf
 	if config.Disruption.IsNull() {
 		config.Disruption = convert.DefaultDisruption()
 	}
-	spec := config.Spec(ctx, &resp.Diagnostics)
+	spec := config.Spec(&resp.Diagnostics)
 	pool := &v1.NodePool{Spec: spec}
 	further := append(pool.Validate(), kubeobject.AsErrors(translate.UnsupportedOf(pool)...)...)
 	resp.Diagnostics.Append(r.definitions.Check(ctx, v1.NodePoolKind, &spec, req.Config.Raw, nil, further)...)
