@@ -1,5 +1,6 @@
 // Package convert turns the attributes of node pools and node classes into the
-// wire types of the API and back.
+// wire types of the API and back. Types and schema of most attributes follow from the fields
+// of the wire types, and so do both conversions.
 //
 // Invariants:
 //   - A null or unknown attribute becomes an absent field, so that a configuration
