@@ -6,7 +6,6 @@ import (
 	"hash/fnv"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
@@ -15,8 +14,6 @@ import (
 // fleetPool is one place that a fleet can launch from.
 type fleetPool struct {
 	template *template
-	version  int
-	data     *launchData
 	override fleetOverride
 }
 
@@ -99,7 +96,7 @@ func (f *fleet) judge(pool fleetPool, capacityType string, target int) candidate
 		out.priority = *pool.override.Priority
 	}
 	spec := launchSpec{
-		data: *pool.data, template: pool.template, version: pool.version, capacityType: capacityType,
+		data: pool.template.data, template: pool.template, capacityType: capacityType,
 		subnetID: pool.override.SubnetID, zone: pool.override.Zone, tagSpecs: f.tagSpecs, fleetID: f.id, clientToken: f.clientToken,
 	}
 	spec.data.InstanceType = cmp.Or(pool.override.InstanceType, spec.data.InstanceType)
@@ -130,7 +127,7 @@ func (f *fleet) judge(pool fleetPool, capacityType string, target int) candidate
 
 // launchFrom launches up to n instances of the pool, and returns how many.
 func (f *fleet) launchFrom(from candidate, capacityType string, n int) int {
-	choice := fleetChoice{fleetTemplate{ID: from.template.id, Version: strconv.Itoa(from.version)}, from.override}
+	choice := fleetChoice{fleetTemplate{ID: from.template.id, Version: "1"}, from.override}
 	err := from.err
 	if err == nil {
 		err = f.permit(false, f.runQuestions(from.plan)...)

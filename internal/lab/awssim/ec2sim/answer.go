@@ -12,23 +12,11 @@ type set[T any] []T
 
 // MarshalXML writes the members as <item> elements.
 func (s set[T]) MarshalXML(e *xml.Encoder, start xml.StartElement) error {
-	return encodeList(e, start, "item", s)
-}
-
-// groupIDs is the one list whose members are not called item.
-type groupIDs []string
-
-// MarshalXML writes the members as <groupId> elements.
-func (g groupIDs) MarshalXML(e *xml.Encoder, start xml.StartElement) error {
-	return encodeList(e, start, "groupId", g)
-}
-
-func encodeList[T any](e *xml.Encoder, start xml.StartElement, name string, items []T) error {
 	if err := e.EncodeToken(start); err != nil {
 		return err
 	}
-	for _, item := range items {
-		if err := e.EncodeElement(item, xml.StartElement{Name: xml.Name{Local: name}}); err != nil {
+	for _, item := range s {
+		if err := e.EncodeElement(item, xml.StartElement{Name: xml.Name{Local: "item"}}); err != nil {
 			return err
 		}
 	}
@@ -45,12 +33,12 @@ type done struct {
 
 // tag is one tag in a request or an answer.
 type tag struct {
-	Key   string `q:"Key" xml:"key"`
+	Key   string `q:"Key" xml:"key" filter:"tag-key"`
 	Value string `q:"Value" xml:"value"`
 }
 
 // tagSpec says which tags a resource that a call creates shall have.
 type tagSpec struct {
-	ResourceType string   `q:"ResourceType" xml:"resourceType"`
-	Tags         set[tag] `q:"Tag" xml:"tagSet,omitempty"`
+	ResourceType string `q:"ResourceType"`
+	Tags         []tag  `q:"Tag"`
 }

@@ -20,12 +20,18 @@ type formNode struct {
 	children map[string]*formNode
 }
 
+// parameter is one that no field names: it is decoded into what to points to.
+type parameter struct {
+	name string
+	to   any
+}
+
 // decodeForm fills the struct behind out from a form of the EC2 query
 // protocol. Fields name their parameter in a `q` tag; `q:"Name,required"` must
 // be present; slices are numbered lists; embedded structs without a tag share
 // the level of their parent. Every parameter must be wanted by some field: one
 // that the simulator does not know could change what EC2 would do.
-func decodeForm(form url.Values, out any) error {
+func decodeForm(form url.Values, out any, more ...parameter) error {
 	root := &formNode{}
 	for key, values := range form {
 		if key != "Action" && key != "Version" && len(values) > 0 {
@@ -34,6 +40,13 @@ func decodeForm(form url.Values, out any) error {
 	}
 	if err := decodeStruct(root, "", reflect.ValueOf(out).Elem()); err != nil {
 		return err
+	}
+	for _, p := range more {
+		if child := root.children[p.name]; child != nil {
+			if err := decodeValue(child, p.name, reflect.ValueOf(p.to).Elem()); err != nil {
+				return err
+			}
+		}
 	}
 	if path := root.firstUnused(""); path != "" {
 		return wire.Errorf("UnknownParameter", "The parameter %s is not recognized", path)

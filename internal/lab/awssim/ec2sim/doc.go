@@ -6,7 +6,8 @@
 // wire.Service: the front end authenticates a call and hands it over; the
 // service decodes the form of the EC2 query protocol, asks IAM, changes its
 // state and answers with a struct whose xml tags are the member names of the
-// EC2 API model.
+// EC2 API model. What an action lists can be filtered by the fields of its items
+// that have a filter tag.
 //
 // Invariants: all state lies behind one mutex; there is no goroutine but
 // timers; watchers and events are delivered in the order of the changes,

@@ -2,7 +2,7 @@ package ec2sim
 
 import (
 	"errors"
-	"fmt"
+	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
 )
@@ -31,35 +31,35 @@ func dryRunOK() *wire.Error {
 	return &wire.Error{Code: "DryRunOperation", Message: "Request would have succeeded, but DryRun flag is set.", Status: 412}
 }
 
-// notFound returns a constructor of the NotFound error of one resource type.
-func notFound(code, format string) func(id string) error {
-	return func(id string) error { return &wire.Error{Code: code, Message: fmt.Sprintf(format, id), Status: 400} }
+// notFound is the error about an id of nothing; it follows from the id's prefix.
+func notFound(id string) error {
+	prefix, _, _ := strings.Cut(id, "-")
+	what, known := map[string]struct{ code, text string }{
+		"ami":    {"InvalidAMIID.NotFound", "The image id '[%s]' does not exist"},
+		"cr":     {"InvalidCapacityReservationId.NotFound", "The capacity reservation '%s' does not exist"},
+		"eni":    {"InvalidNetworkInterfaceID.NotFound", "The networkInterface ID '%s' does not exist"},
+		"i":      {"InvalidInstanceID.NotFound", "The instance ID '%s' does not exist"},
+		"lt":     {"InvalidLaunchTemplateId.NotFound", "The specified launch template, with template ID %s, does not exist."},
+		"rtb":    {"InvalidRouteTableID.NotFound", "The routeTable ID '%s' does not exist"},
+		"sg":     {"InvalidGroup.NotFound", "The security group '%s' does not exist"},
+		"subnet": {"InvalidSubnetID.NotFound", "The subnet ID '%s' does not exist"},
+		"vol":    {"InvalidVolume.NotFound", "The volume '%s' does not exist."},
+		"vpc":    {"InvalidVpcID.NotFound", "The vpc ID '%s' does not exist"},
+	}[prefix]
+	if !known {
+		return wire.Errorf("InvalidID", "The ID '%s' is not valid", id)
+	}
+	return wire.Errorf(what.code, what.text, id)
 }
 
-func noInstance(id string) error {
-	return notFound("InvalidInstanceID.NotFound", "The instance ID '%s' does not exist")(id)
-}
-
-func noSubnet(id string) error {
-	return notFound("InvalidSubnetID.NotFound", "The subnet ID '%s' does not exist")(id)
-}
-
-func noGroup(id string) error {
-	return notFound("InvalidGroup.NotFound", "The security group '%s' does not exist")(id)
-}
-
-func noImage(id string) error {
-	return notFound("InvalidAMIID.NotFound", "The image id '[%s]' does not exist")(id)
-}
-
-func noTemplateName(name string) error {
-	return notFound("InvalidLaunchTemplateName.NotFoundException", "The specified launch template, with template name %s, does not exist.")(name)
-}
-
-func noTemplateID(id string) error {
-	return notFound("InvalidLaunchTemplateId.NotFound", "The specified launch template, with template ID %s, does not exist.")(id)
+func noTemplateNamed(name string) error {
+	return wire.Errorf("InvalidLaunchTemplateName.NotFoundException", "The specified launch template, with template name %s, does not exist.", name)
 }
 
 func noAddress(subnetID string) error {
-	return notFound("InsufficientFreeAddressesInSubnet", "There are not enough free addresses in subnet '%s' to satisfy the requested number of instances.")(subnetID)
+	return wire.Errorf("InsufficientFreeAddressesInSubnet", "There are not enough free addresses in subnet '%s' to satisfy the requested number of instances.", subnetID)
+}
+
+func noInstanceType(name string) error {
+	return wire.Errorf("InvalidInstanceType", "The following supplied instance types do not exist: [%s]", name)
 }

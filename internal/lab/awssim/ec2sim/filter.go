@@ -1,67 +1,93 @@
 package ec2sim
 
 import (
+	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
 )
 
-const tagFilterPrefix = "tag:"
-
-// matches says whether the item passes all filters.
-func (v view[T]) matches(filters []filter, item T) (bool, error) {
-	for _, f := range filters {
-		values, err := v.values(f.Name, item)
-		if err != nil {
-			return false, err
-		}
-		if !anyMatch(f.Values, values) {
-			return false, nil
-		}
-	}
-	return true, nil
+// filter is one condition of a Describe call: any of the values must match.
+type filter struct {
+	Name   string   `q:"Name,required"`
+	Values []string `q:"Value"`
 }
 
-func (v view[T]) knows(filters []filter) error {
-	for _, f := range filters {
-		isTag := v.tags != nil && (f.Name == "tag-key" || strings.HasPrefix(f.Name, tagFilterPrefix))
-		if _, ok := v.fields[f.Name]; !ok && !isTag {
-			return unknownFilter(f.Name)
-		}
-		if len(f.Values) == 0 {
-			return wire.Errorf("InvalidParameterValue", "The filter '%s' needs at least one value", f.Name)
+const tagFilterPrefix = "tag:"
+
+// check refuses a filter that items of the type do not have, and one without value.
+func (f filter) check(item reflect.Type) error {
+	_, tagged := item.FieldByName("Tags")
+	_, found := fieldOf(item, f.Name)
+	if !found && !(tagged && strings.HasPrefix(f.Name, tagFilterPrefix)) {
+		return wire.Errorf("InvalidParameterValue", "The filter '%s' is invalid", f.Name)
+	}
+	if len(f.Values) == 0 {
+		return wire.Errorf("InvalidParameterValue", "The filter '%s' needs at least one value", f.Name)
+	}
+	return nil
+}
+
+func matchesAll(filters []filter, item reflect.Value) bool {
+	return !slices.ContainsFunc(filters, func(f filter) bool { return !anyMatch(f.Values, f.texts(item)) })
+}
+
+// texts are what the values of the filter are compared with.
+func (f filter) texts(item reflect.Value) []string {
+	key, ofTag := strings.CutPrefix(f.Name, tagFilterPrefix)
+	if !ofTag {
+		path, _ := fieldOf(item.Type(), f.Name)
+		return textsAt(item, path)
+	}
+	for _, t := range item.FieldByName("Tags").Interface().(set[tag]) { //nolint:errcheck // every Tags is one
+		if t.Key == key {
+			return []string{t.Value}
 		}
 	}
 	return nil
 }
 
-func unknownFilter(name string) error {
-	return wire.Errorf("InvalidParameterValue", "The filter '%s' is invalid", name)
+// fieldOf finds the field of an item that a filter names, and says by which
+// fields it is reached. The filter tag of a struct or list is what the names of
+// all that is in it begin with.
+func fieldOf(t reflect.Type, name string) (path []int, found bool) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return nil, name == ""
+	}
+	for i := range t.NumField() {
+		tag, has := t.Field(i).Tag.Lookup("filter")
+		if rest, begins := strings.CutPrefix(name, tag); has && begins {
+			if path, found := fieldOf(t.Field(i).Type, rest); found {
+				return append([]int{i}, path...), true
+			}
+		}
+	}
+	return nil, false
 }
 
-// values are what the named filter is compared with.
-func (v view[T]) values(name string, item T) ([]string, error) {
-	if v.tags != nil {
-		if name == "tag-key" {
-			keys := []string{}
-			for key := range v.tags(item) {
-				keys = append(keys, key)
-			}
-			return keys, nil
+// textsAt are the values at the end of a path; one that is empty is none.
+func textsAt(v reflect.Value, path []int) (texts []string) {
+	switch {
+	case v.Kind() == reflect.Pointer && v.IsNil():
+	case v.Kind() == reflect.Pointer:
+		return textsAt(v.Elem(), path)
+	case v.Kind() == reflect.Slice:
+		for i := range v.Len() {
+			texts = append(texts, textsAt(v.Index(i), path)...)
 		}
-		if key, ok := strings.CutPrefix(name, tagFilterPrefix); ok {
-			value, found := v.tags(item)[key]
-			if !found {
-				return nil, nil
-			}
-			return []string{value}, nil
+	case len(path) > 0:
+		return textsAt(v.Field(path[0]), path[1:])
+	default:
+		if text := fmt.Sprint(v.Interface()); text != "" {
+			return []string{text}
 		}
 	}
-	field, ok := v.fields[name]
-	if !ok {
-		return nil, unknownFilter(name)
-	}
-	return field(item), nil
+	return texts
 }
 
 func anyMatch(patterns, values []string) bool {

@@ -172,11 +172,7 @@ func (t fleetTarget) split() (onDemandTarget, spotTarget int) {
 func (c *call) fleetPools(in *createFleetRequest) ([]fleetPool, error) {
 	var pools []fleetPool
 	for _, config := range in.Configs {
-		t, err := c.s.findTemplate(config.Template.ID, config.Template.Name)
-		if err != nil {
-			return nil, err
-		}
-		number, data, err := t.version(config.Template.Version)
+		t, err := c.s.launchable(config.Template)
 		if err != nil {
 			return nil, err
 		}
@@ -188,7 +184,7 @@ func (c *call) fleetPools(in *createFleetRequest) ([]fleetPool, error) {
 			overrides = []fleetOverride{{}}
 		}
 		for _, override := range overrides {
-			pools = append(pools, fleetPool{template: t, version: number, data: data, override: override})
+			pools = append(pools, fleetPool{t, override})
 		}
 	}
 	return pools, c.permit(in.DryRun)

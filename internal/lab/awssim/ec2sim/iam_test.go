@@ -80,7 +80,7 @@ func TestIAM_ControllersPolicyAllowsItsLaunchAndNoOther(t *testing.T) {
 	if len(bare.Instances) != 0 || errorCodes(bare)[0] != "UnauthorizedOperation" {
 		t.Errorf("an instance without the product's tags was launched: %+v", bare)
 	}
-	c.refused("UnauthorizedOperation", "DescribeVpcs")
+	c.refused("UnauthorizedOperation", "DescribeVolumes")
 
 	controller := c.caller
 	c.caller = wire.Identity{Account: "123456789012", Principal: "arn:aws:iam::123456789012:user/admin"}

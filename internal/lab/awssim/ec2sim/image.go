@@ -64,28 +64,28 @@ func (s *Service) SeedImage(in Image) (id string) {
 }
 
 type imageItem struct {
-	Arch           string           `xml:"architecture"`
+	Arch           string           `xml:"architecture" filter:"architecture"`
 	Devices        set[imageDevice] `xml:"blockDeviceMapping"`
 	BootMode       string           `xml:"bootMode"`
-	Created        string           `xml:"creationDate"`
+	Created        string           `xml:"creationDate" filter:"creation-date"`
 	Deprecated     string           `xml:"deprecationTime,omitempty"`
-	Description    string           `xml:"description,omitempty"`
-	ENASupport     bool             `xml:"enaSupport"`
-	Hypervisor     string           `xml:"hypervisor"`
-	ID             string           `xml:"imageId"`
+	Description    string           `xml:"description,omitempty" filter:"description"`
+	ENASupport     bool             `xml:"enaSupport" filter:"ena-support"`
+	Hypervisor     string           `xml:"hypervisor" filter:"hypervisor"`
+	ID             string           `xml:"imageId" filter:"image-id"`
 	Location       string           `xml:"imageLocation"`
-	OwnerAlias     string           `xml:"imageOwnerAlias,omitempty"`
-	Type           string           `xml:"imageType"`
-	Name           string           `xml:"name"`
-	OwnerID        string           `xml:"imageOwnerId"`
-	Platform       string           `xml:"platform,omitempty"`
+	OwnerAlias     string           `xml:"imageOwnerAlias,omitempty" filter:"owner-alias"`
+	Type           string           `xml:"imageType" filter:"image-type"`
+	Name           string           `xml:"name" filter:"name"`
+	OwnerID        string           `xml:"imageOwnerId" filter:"owner-id"`
+	Platform       string           `xml:"platform,omitempty" filter:"platform"`
 	Details        string           `xml:"platformDetails"`
-	Public         bool             `xml:"isPublic"`
-	RootDevice     string           `xml:"rootDeviceName"`
-	RootType       string           `xml:"rootDeviceType"`
-	State          string           `xml:"imageState"`
-	Tags           set[tag]         `xml:"tagSet"`
-	Virtualization string           `xml:"virtualizationType"`
+	Public         bool             `xml:"isPublic" filter:"is-public"`
+	RootDevice     string           `xml:"rootDeviceName" filter:"root-device-name"`
+	RootType       string           `xml:"rootDeviceType" filter:"root-device-type"`
+	State          string           `xml:"imageState" filter:"state"`
+	Tags           set[tag]         `xml:"tagSet" filter:""`
+	Virtualization string           `xml:"virtualizationType" filter:"virtualization-type"`
 }
 
 type imageDevice struct {
@@ -98,11 +98,6 @@ type imageEBS struct {
 	Encrypted           bool   `xml:"encrypted"`
 	SizeGiB             int64  `xml:"volumeSize"`
 	Type                string `xml:"volumeType"`
-}
-
-type imagesAnswer struct {
-	NextToken string         `xml:"nextToken,omitempty"`
-	Images    set[imageItem] `xml:"imagesSet"`
 }
 
 type describeImagesRequest struct {
@@ -127,7 +122,7 @@ func describeImages(c *call, in *describeImagesRequest) (any, error) {
 	if err := checkImageIDs(in.IDs...); err != nil {
 		return nil, err
 	}
-	found, err := pick(in.IDs, c.s.images, noImage)
+	found, err := pick(in.IDs, c.s.images, notFound)
 	if err != nil {
 		return nil, err
 	}
@@ -137,15 +132,7 @@ func describeImages(c *call, in *describeImagesRequest) (any, error) {
 		hidden := !in.IncludeDeprecated && len(in.IDs) == 0 && i.deprecated(now) && i.OwnerID != c.s.cfg.Account
 		return hidden || !i.ownedBy(in.Owners, c.s.cfg.Account) || !i.runnableBy(in.ExecutableBy)
 	})
-	page, next, err := c.s.imageView().list(c, in.listing, found)
-	if err != nil {
-		return nil, err
-	}
-	out := imagesAnswer{NextToken: next}
-	for _, i := range page {
-		out.Images = append(out.Images, i.item())
-	}
-	return out, nil
+	return list[*image, imageItem]{set: "imagesSet", item: (*Service).imageItem, minPage: 1, maxPage: 1000}.page(c, in.listing, found)
 }
 
 func (i *image) deprecated(now time.Time) bool {
@@ -174,36 +161,7 @@ func (i *image) details() string {
 	return "Linux/UNIX"
 }
 
-func (s *Service) imageView() view[*image] {
-	text := func(get func(*image) string) func(*image) []string {
-		return func(i *image) []string { return one(get(i)) }
-	}
-	return view[*image]{
-		key:  func(i *image) string { return i.ID },
-		tags: func(i *image) map[string]string { return i.tags },
-		fields: map[string]func(*image) []string{
-			"architecture":        text(func(i *image) string { return i.Arch }),
-			"creation-date":       text(func(i *image) string { return stamp(i.Created) }),
-			"description":         text(func(i *image) string { return i.Description }),
-			"ena-support":         func(*image) []string { return oneBool(true) },
-			"hypervisor":          func(*image) []string { return one("xen") },
-			"image-id":            text(func(i *image) string { return i.ID }),
-			"image-type":          func(*image) []string { return one("machine") },
-			"is-public":           func(*image) []string { return oneBool(true) },
-			"name":                text(func(i *image) string { return i.Name }),
-			"owner-alias":         text(func(i *image) string { return i.OwnerAlias }),
-			"owner-id":            text(func(i *image) string { return i.OwnerID }),
-			"platform":            text(func(i *image) string { return i.Platform }),
-			"root-device-name":    text(func(i *image) string { return i.RootDevice }),
-			"root-device-type":    func(*image) []string { return one("ebs") },
-			"state":               func(*image) []string { return one("available") },
-			"virtualization-type": func(*image) []string { return one("hvm") },
-		},
-		minPage: 1, maxPage: 1000,
-	}
-}
-
-func (i *image) item() imageItem {
+func (s *Service) imageItem(i *image) imageItem {
 	out := imageItem{
 		Arch: i.Arch, BootMode: "uefi-preferred", Created: stamp(i.Created), Description: i.Description,
 		ENASupport: true, Hypervisor: "xen", ID: i.ID, Location: strings.TrimPrefix(i.OwnerAlias+"/"+i.Name, "/"),

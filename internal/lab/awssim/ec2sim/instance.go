@@ -69,7 +69,7 @@ type instance struct {
 }
 
 type stateReason struct {
-	Code    string `xml:"code"`
+	Code    string `xml:"code" filter:"code"`
 	Message string `xml:"message"`
 }
 
@@ -94,6 +94,9 @@ type volume struct {
 	attached            *instance // nil once the instance is gone
 	deleteOnTermination bool
 }
+
+// key is the order of launches.
+func (i *instance) key() string { return fmt.Sprintf("%012d", i.seq) }
 
 // snapshot is a copy that later changes do not touch.
 func (i *instance) snapshot() Instance {

@@ -1,7 +1,6 @@
 package ec2sim
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 
@@ -15,11 +14,6 @@ type describeInstancesRequest struct {
 	IDs []string `q:"InstanceId"`
 }
 
-type instancesAnswer struct {
-	NextToken    string               `xml:"nextToken,omitempty"`
-	Reservations set[reservationItem] `xml:"reservationSet"`
-}
-
 func describeInstances(c *call, in *describeInstancesRequest) (any, error) {
 	if len(in.IDs) > 0 && in.MaxResults != nil {
 		return nil, wire.Errorf("InvalidParameterCombination", "The parameter instancesSet cannot be used with the parameter maxResults")
@@ -28,18 +22,20 @@ func describeInstances(c *call, in *describeInstancesRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	page, next, err := c.s.instanceView().list(c, in.listing, found)
+	instances := list[*instance, instanceItem]{item: (*Service).instanceItem, minPage: 5, maxPage: 1000}
+	shown, err := instances.page(c, in.listing, found)
 	if err != nil {
 		return nil, err
 	}
-	out := instancesAnswer{NextToken: next}
-	for _, i := range page {
-		last := len(out.Reservations) - 1
-		if last < 0 || out.Reservations[last].ReservationID != i.reservationID {
-			out.Reservations = append(out.Reservations, reservationItem{OwnerID: c.s.cfg.Account, ReservationID: i.reservationID})
+	out := page[reservationItem]{set: "reservationSet", NextToken: shown.NextToken}
+	for _, i := range shown.Items {
+		last := len(out.Items) - 1
+		id := c.s.instances[i.ID].reservationID
+		if last < 0 || out.Items[last].ReservationID != id {
+			out.Items = append(out.Items, reservationItem{OwnerID: c.s.cfg.Account, ReservationID: id})
 			last++
 		}
-		out.Reservations[last].Instances = append(out.Reservations[last].Instances, c.s.instanceItem(i))
+		out.Items[last].Instances = append(out.Items[last].Instances, i)
 	}
 	return out, nil
 }
@@ -56,7 +52,7 @@ func (s *Service) findInstances(ids []string) ([]*instance, error) {
 			visible[id] = i
 		}
 	}
-	return pick(ids, visible, noInstance)
+	return pick(ids, visible, notFound)
 }
 
 func checkInstanceIDs(ids []string) error {
@@ -66,59 +62,6 @@ func checkInstanceIDs(ids []string) error {
 		}
 	}
 	return nil
-}
-
-func (s *Service) instanceView() view[*instance] {
-	text := func(get func(*instance) string) func(*instance) []string {
-		return func(i *instance) []string { return one(get(i)) }
-	}
-	connected := func(get func(*instance) string) func(*instance) []string {
-		return func(i *instance) []string {
-			if i.State == StateTerminated {
-				return nil
-			}
-			return one(get(i))
-		}
-	}
-	groups := func(i *instance) []string { return i.SecurityGroupIDs }
-	return view[*instance]{
-		key:  func(i *instance) string { return fmt.Sprintf("%012d", i.seq) },
-		tags: func(i *instance) map[string]string { return i.tags },
-		fields: map[string]func(*instance) []string{
-			"architecture":             text(func(i *instance) string { return i.Arch }),
-			"availability-zone":        text(func(i *instance) string { return i.Zone }),
-			"availability-zone-id":     text(func(i *instance) string { return i.ZoneID }),
-			"client-token":             text(func(i *instance) string { return i.clientToken }),
-			"iam-instance-profile.arn": text(func(i *instance) string { return i.ProfileARN }),
-			"iam-instance-profile.id":  text(func(i *instance) string { return i.ProfileID }),
-			"image-id":                 text(func(i *instance) string { return i.ImageID }),
-			"instance-id":              text(func(i *instance) string { return i.ID }),
-			"instance-lifecycle":       text(func(i *instance) string { return lifecycle(i.Spot) }),
-			"instance-state-code":      func(i *instance) []string { return oneInt(int64(i.State.code())) },
-			"instance-state-name":      text(func(i *instance) string { return string(i.State) }),
-			"instance-type":            text(func(i *instance) string { return i.Type }),
-			"instance.group-id":        groups,
-			"launch-time":              text(func(i *instance) string { return stamp(i.LaunchTime) }),
-			"owner-id":                 func(*instance) []string { return one(s.cfg.Account) },
-			"private-dns-name":         connected(func(i *instance) string { return i.PrivateDNSName }),
-			"private-ip-address":       connected(func(i *instance) string { return i.PrivateIP }),
-			"network-interface.addresses.private-ip-address": connected(func(i *instance) string { return i.PrivateIP }),
-			"reservation-id":           text(func(i *instance) string { return i.reservationID }),
-			"spot-instance-request-id": text(func(i *instance) string { return i.SpotRequestID }),
-			"state-reason-code":        text(func(i *instance) string { return i.reason.Code }),
-			"subnet-id":                connected(func(i *instance) string { return i.SubnetID }),
-			"tenancy":                  text(func(i *instance) string { return i.plan.tenancy() }),
-			"vpc-id":                   connected(func(i *instance) string { return i.VPCID }),
-		},
-		minPage: 5, maxPage: 1000,
-	}
-}
-
-func lifecycle(isSpot bool) string {
-	if isSpot {
-		return spot
-	}
-	return ""
 }
 
 type terminateInstancesRequest struct {
@@ -144,7 +87,7 @@ func terminateInstances(c *call, in *terminateInstancesRequest) (any, error) {
 		return nil, err
 	}
 	c.s.forget()
-	found, err := pick(in.IDs, c.s.instances, noInstance)
+	found, err := pick(in.IDs, c.s.instances, notFound)
 	if err != nil {
 		return nil, err
 	}

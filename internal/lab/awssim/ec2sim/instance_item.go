@@ -5,45 +5,45 @@ import "cmp"
 // instanceItem is an instance as DescribeInstances and RunInstances show it.
 type instanceItem struct {
 	Index          int              `xml:"amiLaunchIndex"`
-	Arch           string           `xml:"architecture"`
+	Arch           string           `xml:"architecture" filter:"architecture"`
 	Devices        set[deviceItem]  `xml:"blockDeviceMapping"`
 	ReservationID  string           `xml:"capacityReservationId,omitempty"`
 	Reservation    *reservationSpec `xml:"capacityReservationSpecification"`
-	ClientToken    string           `xml:"clientToken,omitempty"`
+	ClientToken    string           `xml:"clientToken,omitempty" filter:"client-token"`
 	CPU            cpuItem          `xml:"cpuOptions"`
 	EBSOptimized   bool             `xml:"ebsOptimized"`
 	ENASupport     bool             `xml:"enaSupport"`
 	Enclave        enclaveItem      `xml:"enclaveOptions"`
 	Hypervisor     string           `xml:"hypervisor"`
-	Profile        *profileItem     `xml:"iamInstanceProfile"`
-	ImageID        string           `xml:"imageId"`
-	ID             string           `xml:"instanceId"`
-	Lifecycle      string           `xml:"instanceLifecycle,omitempty"`
-	Type           string           `xml:"instanceType"`
+	Profile        *profileItem     `xml:"iamInstanceProfile" filter:"iam-instance-profile."`
+	ImageID        string           `xml:"imageId" filter:"image-id"`
+	ID             string           `xml:"instanceId" filter:"instance-id"`
+	Lifecycle      string           `xml:"instanceLifecycle,omitempty" filter:"instance-lifecycle"`
+	Type           string           `xml:"instanceType" filter:"instance-type"`
 	KeyName        string           `xml:"keyName,omitempty"`
-	LaunchTime     string           `xml:"launchTime"`
+	LaunchTime     string           `xml:"launchTime" filter:"launch-time"`
 	Metadata       metadataItem     `xml:"metadataOptions"`
 	Monitoring     monitoringItem   `xml:"monitoring"`
-	Interfaces     set[attachedENI] `xml:"networkInterfaceSet"`
-	Placement      placementItem    `xml:"placement"`
+	Interfaces     set[attachedENI] `xml:"networkInterfaceSet" filter:"network-interface."`
+	Placement      placementItem    `xml:"placement" filter:""`
 	Platform       string           `xml:"platform,omitempty"`
 	Details        string           `xml:"platformDetails"`
-	PrivateDNSName string           `xml:"privateDnsName"`
-	PrivateIP      string           `xml:"privateIpAddress,omitempty"`
+	PrivateDNSName string           `xml:"privateDnsName" filter:"private-dns-name"`
+	PrivateIP      string           `xml:"privateIpAddress,omitempty" filter:"private-ip-address"`
 	DNSName        string           `xml:"dnsName"`
 	PublicIP       string           `xml:"ipAddress,omitempty"`
 	RootDevice     string           `xml:"rootDeviceName"`
 	RootType       string           `xml:"rootDeviceType"`
-	Groups         set[groupRef]    `xml:"groupSet"`
+	Groups         set[groupRef]    `xml:"groupSet" filter:"instance."`
 	SourceDest     bool             `xml:"sourceDestCheck"`
-	SpotRequestID  string           `xml:"spotInstanceRequestId,omitempty"`
-	State          stateItem        `xml:"instanceState"`
-	StateReason    *stateReason     `xml:"stateReason"`
+	SpotRequestID  string           `xml:"spotInstanceRequestId,omitempty" filter:"spot-instance-request-id"`
+	State          stateItem        `xml:"instanceState" filter:"instance-state-"`
+	StateReason    *stateReason     `xml:"stateReason" filter:"state-reason-"`
 	Reason         string           `xml:"reason"`
-	SubnetID       string           `xml:"subnetId,omitempty"`
-	Tags           set[tag]         `xml:"tagSet"`
+	SubnetID       string           `xml:"subnetId,omitempty" filter:"subnet-id"`
+	Tags           set[tag]         `xml:"tagSet" filter:""`
 	Virtualization string           `xml:"virtualizationType"`
-	VPCID          string           `xml:"vpcId,omitempty"`
+	VPCID          string           `xml:"vpcId,omitempty" filter:"vpc-id"`
 }
 
 type deviceItem struct {
@@ -68,8 +68,8 @@ type enclaveItem struct {
 }
 
 type profileItem struct {
-	ARN string `xml:"arn"`
-	ID  string `xml:"id"`
+	ARN string `xml:"arn" filter:"arn"`
+	ID  string `xml:"id" filter:"id"`
 }
 
 type metadataItem struct {
@@ -86,20 +86,20 @@ type monitoringItem struct {
 }
 
 type placementItem struct {
-	Zone    string `xml:"availabilityZone"`
-	ZoneID  string `xml:"availabilityZoneId"`
+	Zone    string `xml:"availabilityZone" filter:"availability-zone"`
+	ZoneID  string `xml:"availabilityZoneId" filter:"availability-zone-id"`
 	Group   string `xml:"groupName"`
-	Tenancy string `xml:"tenancy"`
+	Tenancy string `xml:"tenancy" filter:"tenancy"`
 }
 
 type groupRef struct {
-	ID   string `xml:"groupId"`
+	ID   string `xml:"groupId" filter:"group-id"`
 	Name string `xml:"groupName"`
 }
 
 type stateItem struct {
-	Code int   `xml:"code"`
-	Name State `xml:"name"`
+	Code int   `xml:"code" filter:"code"`
+	Name State `xml:"name" filter:"name"`
 }
 
 type attachedENI struct {
@@ -112,7 +112,7 @@ type attachedENI struct {
 	OwnerID        string         `xml:"ownerId"`
 	PrivateDNSName string         `xml:"privateDnsName,omitempty"`
 	PrivateIP      string         `xml:"privateIpAddress,omitempty"`
-	PrivateIPs     set[privateIP] `xml:"privateIpAddressesSet"`
+	PrivateIPs     set[privateIP] `xml:"privateIpAddressesSet" filter:"addresses."`
 	SourceDest     bool           `xml:"sourceDestCheck"`
 	Status         string         `xml:"status"`
 	SubnetID       string         `xml:"subnetId"`
@@ -131,7 +131,7 @@ type eniAttachment struct {
 type privateIP struct {
 	Primary        bool   `xml:"primary"`
 	PrivateDNSName string `xml:"privateDnsName"`
-	IP             string `xml:"privateIpAddress"`
+	IP             string `xml:"privateIpAddress" filter:"private-ip-address"`
 }
 
 func (s *Service) instanceItem(i *instance) instanceItem {

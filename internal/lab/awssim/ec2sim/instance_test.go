@@ -17,7 +17,7 @@ func TestInstances_StateIsTheSameForAll(t *testing.T) {
 	c := newCloud(t)
 	c.template("lt-a")
 	free := func() int {
-		return do[subnetsAnswer](c, "DescribeSubnets", "SubnetId.1", c.vpc.SubnetIDs[0]).Subnets[0].AvailableIPs
+		return do[page[subnetItem]](c, "DescribeSubnets", "SubnetId.1", c.vpc.SubnetIDs[0]).Items[0].AvailableIPs
 	}
 	before := free()
 	c.SetCapacity(spot, "m5.large", "us-west-2a", 1)
@@ -32,12 +32,12 @@ func TestInstances_StateIsTheSameForAll(t *testing.T) {
 	if free() != before-1 {
 		t.Errorf("%d free addresses, want %d", free(), before-1)
 	}
-	item := do[instancesAnswer](c, "DescribeInstances").Reservations[0].Instances[0]
+	item := do[page[reservationItem]](c, "DescribeInstances").Items[0].Instances[0]
 	if item.SpotRequestID == "" || item.Lifecycle != "spot" || item.Profile.ARN != i.ProfileARN || len(item.Interfaces) != 1 || item.Groups[0].ID != c.vpc.ClusterSecurityGroupID {
 		t.Errorf("DescribeInstances shows %+v", item)
 	}
-	volumes := do[volumesAnswer](c, "DescribeVolumes", "Filter.1.Name", "attachment.instance-id", "Filter.1.Value.1", i.ID).Volumes
-	enis := do[enisAnswer](c, "DescribeNetworkInterfaces", "Filter.1.Name", "tag:team", "Filter.1.Value.1", "a").ENIs
+	volumes := do[page[volumeItem]](c, "DescribeVolumes", "Filter.1.Name", "attachment.instance-id", "Filter.1.Value.1", i.ID).Items
+	enis := do[page[eniItem]](c, "DescribeNetworkInterfaces", "Filter.1.Name", "tag:team", "Filter.1.Value.1", "a").Items
 	if len(volumes) != 1 || volumes[0].SizeGiB != 30 || len(enis) != 1 || enis[0].Attachment.InstanceID != i.ID {
 		t.Errorf("volumes %+v, interfaces %+v", volumes, enis)
 	}
@@ -49,10 +49,10 @@ func TestInstances_StateIsTheSameForAll(t *testing.T) {
 	if diff := cmp.Diff(stateChangeItem{stateItem{32, StateShuttingDown}, i.ID, stateItem{16, StateRunning}}, answer.Changes[0]); diff != "" {
 		t.Errorf("TerminateInstances (-want +got):\n%s", diff)
 	}
-	if free() != before || len(do[volumesAnswer](c, "DescribeVolumes").Volumes) != 0 || len(do[enisAnswer](c, "DescribeNetworkInterfaces").ENIs) != 0 {
+	if free() != before || len(do[page[volumeItem]](c, "DescribeVolumes").Items) != 0 || len(do[page[eniItem]](c, "DescribeNetworkInterfaces").Items) != 0 {
 		t.Error("the terminated instance left an address, a volume or an interface")
 	}
-	item = do[instancesAnswer](c, "DescribeInstances", "InstanceId.1", i.ID).Reservations[0].Instances[0]
+	item = do[page[reservationItem]](c, "DescribeInstances", "InstanceId.1", i.ID).Items[0].Instances[0]
 	if item.State.Name != StateTerminated || item.PrivateIP != "" || item.StateReason.Code != "Client.UserInitiatedShutdown" {
 		t.Errorf("the terminated instance shows as %+v", item)
 	}
@@ -60,7 +60,7 @@ func TestInstances_StateIsTheSameForAll(t *testing.T) {
 		t.Errorf("errors %v though the instance gave its capacity back", got)
 	}
 	for _, kind := range []string{"fleet", "spot-instances-request"} {
-		if tags := do[tagsAnswer](c, "DescribeTags", "Filter.1.Name", "resource-type", "Filter.1.Value.1", kind, "Filter.2.Name", "key", "Filter.2.Value.1", "*").Tags; len(tags) > 1 {
+		if tags := do[page[tagItem]](c, "DescribeTags", "Filter.1.Name", "resource-type", "Filter.1.Value.1", kind, "Filter.2.Name", "key", "Filter.2.Value.1", "*").Items; len(tags) > 1 {
 			t.Errorf("resources of kind %s outlive their instances: %v", kind, tags)
 		}
 	}
@@ -127,15 +127,15 @@ func TestLaunchTemplates_NamesVersionsAndLimits(t *testing.T) {
 	c.refused("InvalidUserData.Malformed", "CreateLaunchTemplate", data(16385)...)
 	c.refused("InvalidUserData.Malformed", "CreateLaunchTemplate", "LaunchTemplateName", "lt-b", "LaunchTemplateData.UserData", "%%%")
 	do[templateAnswer](c, "CreateLaunchTemplate", data(16384)...)
-	do[templateVersionAnswer](c, "CreateLaunchTemplateVersion", "LaunchTemplateName", "lt-a", "LaunchTemplateData.ImageId", c.arm64)
-	for version, image := range map[string]string{"$Latest": c.arm64, "$Default": c.amd64, "2": c.arm64} {
-		got := do[versionsAnswer](c, "DescribeLaunchTemplateVersions", "LaunchTemplateName", "lt-a", "LaunchTemplateVersion.1", version).Versions
-		if len(got) != 1 || got[0].Data.ImageID != image {
-			t.Errorf("version %s is %+v", version, got)
+	launch := []string{"MinCount", "1", "MaxCount", "1", "InstanceType", "m5.large", "SubnetId", c.vpc.SubnetIDs[0], "LaunchTemplate.LaunchTemplateName", "lt-a", "LaunchTemplate.Version"}
+	for _, version := range []string{"$Latest", "$Default", "1"} {
+		if got := do[reservationItem](c, "RunInstances", append(launch, version)...).Instances; len(got) != 1 || got[0].ImageID != c.amd64 {
+			t.Errorf("version %s launches %+v", version, got)
 		}
 	}
-	found := do[templatesAnswer](c, "DescribeLaunchTemplates", "Filter.1.Name", "tag:karpenter.sh/nodepool", "Filter.1.Value.1", "default").Templates
-	if len(found) != 1 || found[0].Name != "lt-a" || found[0].Latest != 2 || found[0].Default != 1 {
+	c.refused("InvalidLaunchTemplateId.VersionNotFound", "RunInstances", append(launch, "2")...)
+	found := do[page[templateItem]](c, "DescribeLaunchTemplates", "Filter.1.Name", "tag:karpenter.sh/nodepool", "Filter.1.Value.1", "default").Items
+	if len(found) != 1 || found[0].Name != "lt-a" || found[0].Latest != 1 || found[0].Default != 1 {
 		t.Errorf("templates %+v", found)
 	}
 	c.refused("InvalidLaunchTemplateName.NotFoundException", "DescribeLaunchTemplates", "LaunchTemplateName.1", "none")
@@ -187,7 +187,7 @@ func TestSpotInterruption_WarnsThenTakes(t *testing.T) {
 		if diff := cmp.Diff(want, events); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
-		if got := do[instancesAnswer](c, "DescribeInstances").Reservations[0].Instances[0].StateReason.Code; got != "Server.SpotInstanceTermination" {
+		if got := do[page[reservationItem]](c, "DescribeInstances").Items[0].Instances[0].StateReason.Code; got != "Server.SpotInstanceTermination" {
 			t.Errorf("reason %s", got)
 		}
 		time.Sleep(2 * time.Hour)
@@ -207,7 +207,7 @@ func TestNotices_OnlyForInstancesThatAreThere(t *testing.T) {
 	if err := c.ScheduleEvent(id, "instance-retirement", time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	status := do[statusAnswer](c, "DescribeInstanceStatus", "Filter.1.Name", "event.code", "Filter.1.Value.1", "instance-retirement").Statuses
+	status := do[page[statusItem]](c, "DescribeInstanceStatus", "Filter.1.Name", "event.code", "Filter.1.Value.1", "instance-retirement").Items
 	if len(status) != 1 || status[0].ID != id {
 		t.Errorf("statuses %+v", status)
 	}

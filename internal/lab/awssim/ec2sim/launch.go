@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"strconv"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
 )
@@ -155,7 +154,7 @@ func (s *Service) describe(i *instance) {
 	if p.template != nil {
 		i.TemplateID = p.template.id
 		system["aws:ec2launchtemplate:id"] = p.template.id
-		system["aws:ec2launchtemplate:version"] = strconv.Itoa(p.version)
+		system["aws:ec2launchtemplate:version"] = "1"
 	}
 	maps.Copy(i.tags, system)
 }

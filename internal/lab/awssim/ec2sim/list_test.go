@@ -77,7 +77,7 @@ func TestDescribe_FiltersTagsAndIDs(t *testing.T) {
 		{"zone", []string{"Filter.1.Name", "availability-zone", "Filter.1.Value.1", "us-west-2b"}, ids[1:2]},
 	} {
 		var got []string
-		for _, n := range do[subnetsAnswer](c, "DescribeSubnets", test.pairs...).Subnets {
+		for _, n := range do[page[subnetItem]](c, "DescribeSubnets", test.pairs...).Items {
 			got = append(got, n.ID)
 		}
 		slices.Sort(got)
@@ -106,16 +106,16 @@ func TestDescribe_PagesShowEverythingOnce(t *testing.T) {
 	}
 	pairs := []string{"MaxResults", "5"}
 	for range 4 {
-		page := do[instancesAnswer](c, "DescribeInstances", pairs...)
-		for _, r := range page.Reservations {
+		shown := do[page[reservationItem]](c, "DescribeInstances", pairs...)
+		for _, r := range shown.Items {
 			for _, i := range r.Instances {
 				got = append(got, i.ID)
 			}
 		}
-		if page.NextToken == "" {
+		if shown.NextToken == "" {
 			break
 		}
-		pairs = []string{"MaxResults", "5", "NextToken", page.NextToken}
+		pairs = []string{"MaxResults", "5", "NextToken", shown.NextToken}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("pages (-want +got):\n%s", diff)
@@ -130,8 +130,8 @@ func TestDescribeTags_SameTagsEverywhere(t *testing.T) {
 	c.template("lt-a")
 	id := c.fleet(onDemand, "lowest-price", 1, []string{"m5.large@a"}).Instances[0].IDs[0]
 	do[done](c, "CreateTags", "ResourceId.1", id, "Tag.1.Key", "Name", "Tag.1.Value", "node")
-	item := do[instancesAnswer](c, "DescribeInstances", "InstanceId.1", id).Reservations[0].Instances[0]
-	listed := do[tagsAnswer](c, "DescribeTags", "Filter.1.Name", "resource-id", "Filter.1.Value.1", id).Tags
+	item := do[page[reservationItem]](c, "DescribeInstances", "InstanceId.1", id).Items[0].Instances[0]
+	listed := do[page[tagItem]](c, "DescribeTags", "Filter.1.Name", "resource-id", "Filter.1.Value.1", id).Items
 	var fromTags set[tag]
 	for _, entry := range listed {
 		fromTags = append(fromTags, tag{entry.Key, entry.Value})

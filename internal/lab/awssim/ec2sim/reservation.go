@@ -135,7 +135,7 @@ func (s *Service) resolveTarget(p *launchPlan, spec reservationSpec) error {
 	r := s.reservations[spec.Target.ID]
 	switch {
 	case r == nil:
-		return noSuchReservation(spec.Target.ID + spec.Target.GroupARN)
+		return notFound(cmp.Or(spec.Target.ID, "cr-"+spec.Target.GroupARN))
 	case spec.Preference != onlyReserved && p.data.Reservation.Preference != "":
 		return wire.Errorf("InvalidParameterCombination", "A target capacity reservation goes with the preference %s only.", onlyReserved)
 	case p.capacityType == spot:
@@ -149,16 +149,12 @@ func (s *Service) resolveTarget(p *launchPlan, spec reservationSpec) error {
 	return nil
 }
 
-func noSuchReservation(id string) error {
-	return wire.Errorf("InvalidCapacityReservationId.NotFound", "The capacity reservation '%s' does not exist", id)
-}
-
 func reservationFull(what string) error {
 	return wire.Errorf("ReservationCapacityExceeded", "The requested reservation has insufficient capacity: %s.", what)
 }
 
 type capacityReservationItem struct {
-	Zone       string   `xml:"availabilityZone"`
+	Zone       string   `xml:"availabilityZone" filter:"availability-zone"`
 	ZoneID     string   `xml:"availabilityZoneId"`
 	Available  int      `xml:"availableInstanceCount"`
 	ARN        string   `xml:"capacityReservationArn"`
@@ -166,17 +162,17 @@ type capacityReservationItem struct {
 	Created    string   `xml:"createDate"`
 	EBS        bool     `xml:"ebsOptimized"`
 	End        string   `xml:"endDate,omitempty"`
-	EndType    string   `xml:"endDateType"`
+	EndType    string   `xml:"endDateType" filter:"end-date-type"`
 	Ephemeral  bool     `xml:"ephemeralStorage"`
-	Match      string   `xml:"instanceMatchCriteria"`
-	Platform   string   `xml:"instancePlatform"`
-	Type       string   `xml:"instanceType"`
-	OwnerID    string   `xml:"ownerId"`
+	Match      string   `xml:"instanceMatchCriteria" filter:"instance-match-criteria"`
+	Platform   string   `xml:"instancePlatform" filter:"instance-platform"`
+	Type       string   `xml:"instanceType" filter:"instance-type"`
+	OwnerID    string   `xml:"ownerId" filter:"owner-id"`
 	Kind       string   `xml:"reservationType"`
 	Start      string   `xml:"startDate"`
-	State      string   `xml:"state"`
-	Tags       set[tag] `xml:"tagSet"`
-	Tenancy    string   `xml:"tenancy"`
+	State      string   `xml:"state" filter:"state"`
+	Tags       set[tag] `xml:"tagSet" filter:""`
+	Tenancy    string   `xml:"tenancy" filter:"tenancy"`
 	TotalCount int      `xml:"totalInstanceCount"`
 }
 
@@ -190,47 +186,4 @@ func (s *Service) reservationItem(r *reservation) capacityReservationItem {
 		out.End, out.EndType = stamp(r.End), "limited"
 	}
 	return out
-}
-
-type describeCapacityReservationsRequest struct {
-	listing
-	IDs []string `q:"CapacityReservationId"`
-}
-
-type capacityReservationsAnswer struct {
-	NextToken    string                       `xml:"nextToken,omitempty"`
-	Reservations set[capacityReservationItem] `xml:"capacityReservationSet"`
-}
-
-func describeCapacityReservations(c *call, in *describeCapacityReservationsRequest) (any, error) {
-	found, err := pick(in.IDs, c.s.reservations, noSuchReservation)
-	if err != nil {
-		return nil, err
-	}
-	text := func(get func(*reservation) string) func(*reservation) []string {
-		return func(r *reservation) []string { return one(get(r)) }
-	}
-	page, next, err := view[*reservation]{
-		key:  func(r *reservation) string { return r.id },
-		tags: func(r *reservation) map[string]string { return r.tags },
-		fields: map[string]func(*reservation) []string{
-			"availability-zone":       text(func(r *reservation) string { return r.Zone }),
-			"end-date-type":           text(func(r *reservation) string { return c.s.reservationItem(r).EndType }),
-			"instance-match-criteria": text(func(r *reservation) string { return r.Match }),
-			"instance-platform":       text(func(*reservation) string { return "Linux/UNIX" }),
-			"instance-type":           text(func(r *reservation) string { return r.InstanceType }),
-			"owner-id":                text(func(r *reservation) string { return r.OwnerID }),
-			"state":                   text(func(r *reservation) string { return r.state }),
-			"tenancy":                 text(func(*reservation) string { return "default" }),
-		},
-		minPage: 1, maxPage: 1000,
-	}.list(c, in.listing, found)
-	if err != nil {
-		return nil, err
-	}
-	out := capacityReservationsAnswer{NextToken: next}
-	for _, r := range page {
-		out.Reservations = append(out.Reservations, c.s.reservationItem(r))
-	}
-	return out, nil
 }

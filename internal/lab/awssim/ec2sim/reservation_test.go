@@ -12,8 +12,8 @@ import (
 
 func (c *cloud) available(id string) int {
 	c.t.Helper()
-	out := do[capacityReservationsAnswer](c, "DescribeCapacityReservations", "CapacityReservationId.1", id)
-	return out.Reservations[0].Available
+	out := do[page[capacityReservationItem]](c, "DescribeCapacityReservations", "CapacityReservationId.1", id)
+	return out.Items[0].Available
 }
 
 // in are the parameters of a template that goes into the reservation only.
@@ -36,7 +36,7 @@ func TestReservation_HoldsSoManyInstancesAndNoMore(t *testing.T) {
 	if codes := errorCodes(answer); len(answer.Instances) != 0 || !slices.Equal(codes, []string{"ReservationCapacityExceeded"}) {
 		t.Errorf("a third: %+v", answer)
 	}
-	item := do[instancesAnswer](c, "DescribeInstances").Reservations[0].Instances[0]
+	item := do[page[reservationItem]](c, "DescribeInstances").Items[0].Instances[0]
 	if item.ReservationID != id || item.Reservation.Preference != onlyReserved || item.Reservation.Target.ID != id {
 		t.Errorf("instance %+v", item)
 	}
@@ -101,7 +101,7 @@ func TestReservation_AnOpenOneTakesWhatDoesNotRefuseIt(t *testing.T) {
 	if err := c.EndReservation(id); err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range do[instancesAnswer](c, "DescribeInstances").Reservations {
+	for _, r := range do[page[reservationItem]](c, "DescribeInstances").Items {
 		if i := r.Instances[0]; i.ReservationID != "" || i.State.Name != StateRunning {
 			t.Errorf("after the end: %+v", i)
 		}

@@ -13,7 +13,6 @@ import (
 type launchSpec struct {
 	data         launchData
 	template     *template // nil without one
-	version      int
 	capacityType string
 	subnetID     string // empty: of the first interface
 	zone         string // empty: the subnet's
@@ -91,7 +90,7 @@ func (s *Service) resolveImage(p *launchPlan) error {
 		return err
 	}
 	if p.image = s.images[p.data.ImageID]; p.image == nil {
-		return noImage(p.data.ImageID)
+		return notFound(p.data.ImageID)
 	}
 	if p.image.Arch != p.instanceType.Arch {
 		return wire.Errorf("InvalidParameterValue", "The architecture '%s' of the specified instance type does not match the architecture '%s' of the specified AMI. Specify an instance type and an AMI that have matching architectures, and try again.", p.instanceType.Arch, p.image.Arch)
@@ -108,7 +107,7 @@ func (s *Service) resolveSubnet(p *launchPlan) error {
 		return wire.Errorf("VPCIdNotSpecified", "No default VPC for this user. Specify a subnet.")
 	}
 	if p.subnet = s.subnets[id]; p.subnet == nil {
-		return noSubnet(id)
+		return notFound(id)
 	}
 	zone := p.zone
 	if zone == "" && p.data.Placement != nil {
@@ -135,7 +134,7 @@ func (s *Service) resolveOffering(p *launchPlan) error {
 func (s *Service) resolveInterfaces(p *launchPlan) error {
 	specs := p.data.Interfaces
 	if len(specs) == 0 {
-		specs = set[interfaceSpec]{{Groups: groupIDs(p.data.SecurityGroupIDs)}}
+		specs = []interfaceSpec{{Groups: p.data.SecurityGroupIDs}}
 	}
 	perCard := map[int64]int{}
 	for n, spec := range specs {
@@ -184,7 +183,7 @@ func (s *Service) groupsFor(ids []string, n *subnet) ([]*securityGroup, error) {
 	for _, id := range ids {
 		g := s.groups[id]
 		if g == nil {
-			return nil, noGroup(id)
+			return nil, notFound(id)
 		}
 		if g.vpc != n.vpc {
 			return nil, wire.Errorf("InvalidParameter", "Security group %s and subnet %s belong to different networks.", g.id, n.id)
@@ -199,7 +198,7 @@ func (s *Service) groupsFor(ids []string, n *subnet) ([]*securityGroup, error) {
 			return []*securityGroup{g}, nil
 		}
 	}
-	return nil, noGroup("default")
+	return nil, notFound("sg-default")
 }
 
 func (s *Service) resolveProfile(p *launchPlan) error {

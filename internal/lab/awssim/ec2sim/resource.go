@@ -30,6 +30,8 @@ type resource struct {
 	tags     map[string]string
 }
 
+func (r *resource) key() string { return r.id }
+
 func (r *resource) tagSet() set[tag] { return tagSet(r.tags) }
 
 func tagSet(tags map[string]string) set[tag] {

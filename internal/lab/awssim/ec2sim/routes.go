@@ -4,7 +4,7 @@ import "fmt"
 
 // routeTable is a route table of a VPC. Packets do not follow it: it is only told.
 type routeTable struct {
-	id       string
+	*resource
 	vpc      *vpc
 	main     bool
 	subnets  []string
@@ -14,9 +14,9 @@ type routeTable struct {
 // addTable adds a route table; the first is the main one. Ids follow from that of the VPC,
 // so that tables take none from the other resources.
 func (v *vpc) addTable(internet string, subnets ...string) {
+	id := fmt.Sprintf("rtb-%s%02d", v.id[len("vpc-"):len(v.id)-2], len(v.tables))
 	v.tables = append(v.tables, &routeTable{
-		id: fmt.Sprintf("rtb-%s%02d", v.id[len("vpc-"):len(v.id)-2], len(v.tables)), vpc: v, main: len(v.tables) == 0,
-		subnets: subnets, internet: internet,
+		resource: &resource{id: id}, vpc: v, main: len(v.tables) == 0, subnets: subnets, internet: internet,
 	})
 }
 
@@ -30,37 +30,27 @@ func (s *Service) SeedPublicRouteTable(vpcID string, subnets ...string) {
 }
 
 type routeTableItem struct {
-	Associations set[routeTableAssociation] `xml:"associationSet"`
+	Associations set[routeTableAssociation] `xml:"associationSet" filter:"association."`
 	OwnerID      string                     `xml:"ownerId"`
-	ID           string                     `xml:"routeTableId"`
-	Routes       set[routeItem]             `xml:"routeSet"`
-	Tags         set[tag]                   `xml:"tagSet"`
-	VPCID        string                     `xml:"vpcId"`
+	ID           string                     `xml:"routeTableId" filter:"route-table-id"`
+	Routes       set[routeItem]             `xml:"routeSet" filter:"route."`
+	Tags         set[tag]                   `xml:"tagSet" filter:""`
+	VPCID        string                     `xml:"vpcId" filter:"vpc-id"`
 }
 
 type routeTableAssociation struct {
 	State    string `xml:"associationState>state"`
-	Main     bool   `xml:"main"`
+	Main     bool   `xml:"main" filter:"main"`
 	ID       string `xml:"routeTableAssociationId"`
 	TableID  string `xml:"routeTableId"`
-	SubnetID string `xml:"subnetId,omitempty"`
+	SubnetID string `xml:"subnetId,omitempty" filter:"subnet-id"`
 }
 
 type routeItem struct {
 	CIDR      string `xml:"destinationCidrBlock"`
-	GatewayID string `xml:"gatewayId"`
+	GatewayID string `xml:"gatewayId" filter:"gateway-id"`
 	Origin    string `xml:"origin"`
 	State     string `xml:"state"`
-}
-
-type routeTablesAnswer struct {
-	NextToken string              `xml:"nextToken,omitempty"`
-	Tables    set[routeTableItem] `xml:"routeTableSet"`
-}
-
-type describeRouteTablesRequest struct {
-	listing
-	IDs []string `q:"RouteTableId"`
 }
 
 func (t *routeTable) routes() set[routeItem] {
@@ -83,43 +73,16 @@ func (t *routeTable) associations() set[routeTableAssociation] {
 	return out
 }
 
-func describeRouteTables(c *call, in *describeRouteTablesRequest) (any, error) {
+func (s *Service) routeTableItem(t *routeTable) routeTableItem {
+	return routeTableItem{Associations: t.associations(), OwnerID: s.cfg.Account, ID: t.id, Routes: t.routes(), Tags: t.tagSet(), VPCID: t.vpc.id}
+}
+
+func (s *Service) routeTables() map[string]*routeTable {
 	all := map[string]*routeTable{}
-	for _, v := range c.s.vpcs {
+	for _, v := range s.vpcs {
 		for _, t := range v.tables {
 			all[t.id] = t
 		}
 	}
-	found, err := pick(in.IDs, all, notFound("InvalidRouteTableID.NotFound", "The routeTable ID '%s' does not exist"))
-	if err != nil {
-		return nil, err
-	}
-	page, next, err := view[*routeTable]{
-		key:  func(t *routeTable) string { return t.id },
-		tags: func(*routeTable) map[string]string { return nil },
-		fields: map[string]func(*routeTable) []string{
-			"association.main":      func(t *routeTable) []string { return oneBool(t.main) },
-			"association.subnet-id": func(t *routeTable) []string { return t.subnets },
-			"route-table-id":        func(t *routeTable) []string { return one(t.id) },
-			"route.gateway-id": func(t *routeTable) []string {
-				var ids []string
-				for _, r := range t.routes() {
-					ids = append(ids, r.GatewayID)
-				}
-				return ids
-			},
-			"vpc-id": func(t *routeTable) []string { return one(t.vpc.id) },
-		},
-		minPage: 5, maxPage: 100, defaultPage: 100,
-	}.list(c, in.listing, found)
-	if err != nil {
-		return nil, err
-	}
-	out := routeTablesAnswer{NextToken: next}
-	for _, t := range page {
-		out.Tables = append(out.Tables, routeTableItem{
-			Associations: t.associations(), OwnerID: c.s.cfg.Account, ID: t.id, Routes: t.routes(), VPCID: t.vpc.id,
-		})
-	}
-	return out, nil
+	return all
 }

@@ -80,17 +80,12 @@ func (c *call) runPlan(in *runInstancesRequest) (*launchPlan, error) {
 	}
 	spec := launchSpec{data: in.launchData, capacityType: onDemand, subnetID: in.SubnetID, clientToken: in.ClientToken}
 	if in.Template != nil {
-		t, err := c.s.findTemplate(in.Template.ID, in.Template.Name)
+		t, err := c.s.launchable(*in.Template)
 		if err != nil {
 			return nil, err
 		}
-		number, data, err := t.version(in.Template.Version)
-		if err != nil {
-			return nil, err
-		}
-		spec.template, spec.version = t, number
-		spec.data = overlay(*data, in.launchData)
-		spec.data.TagSpecs, spec.tagSpecs = data.TagSpecs, in.TagSpecs // laid over each other by kind
+		spec.template, spec.data = t, overlay(t.data, in.launchData)
+		spec.data.TagSpecs, spec.tagSpecs = t.data.TagSpecs, in.TagSpecs // laid over each other by kind
 	}
 	if market := spec.data.Market; market != nil {
 		if err := oneOf("InstanceMarketOptions.MarketType", market.Type, spot); err != nil {

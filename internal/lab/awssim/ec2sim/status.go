@@ -3,25 +3,25 @@ package ec2sim
 import "slices"
 
 type statusEvent struct {
-	Code        string `xml:"code"`
+	Code        string `xml:"code" filter:"code"`
 	Description string `xml:"description"`
-	ID          string `xml:"instanceEventId"`
-	NotBefore   string `xml:"notBefore"`
+	ID          string `xml:"instanceEventId" filter:"instance-event-id"`
+	NotBefore   string `xml:"notBefore" filter:"not-before"`
 }
 
 type statusItem struct {
-	Zone   string           `xml:"availabilityZone"`
-	ZoneID string           `xml:"availabilityZoneId"`
-	Events set[statusEvent] `xml:"eventsSet"`
+	Zone   string           `xml:"availabilityZone" filter:"availability-zone"`
+	ZoneID string           `xml:"availabilityZoneId" filter:"availability-zone-id"`
+	Events set[statusEvent] `xml:"eventsSet" filter:"event."`
 	ID     string           `xml:"instanceId"`
-	State  stateItem        `xml:"instanceState"`
-	Status statusSummary    `xml:"instanceStatus"`
-	System statusSummary    `xml:"systemStatus"`
+	State  stateItem        `xml:"instanceState" filter:"instance-state-"`
+	Status statusSummary    `xml:"instanceStatus" filter:"instance-status."`
+	System statusSummary    `xml:"systemStatus" filter:"system-status."`
 }
 
 type statusSummary struct {
 	Details set[statusDetail] `xml:"details"`
-	Status  string            `xml:"status"`
+	Status  string            `xml:"status" filter:"status"`
 }
 
 type statusDetail struct {
@@ -35,20 +35,6 @@ type describeInstanceStatusRequest struct {
 	All bool     `q:"IncludeAllInstances"`
 }
 
-type statusAnswer struct {
-	Statuses  set[statusItem] `xml:"instanceStatusSet"`
-	NextToken string          `xml:"nextToken,omitempty"`
-}
-
-// status is ok for every running instance: machines here do not fail their
-// status checks; events are what ScheduleEvent announced.
-func (i *instance) status() string {
-	if i.State == StateRunning {
-		return "ok"
-	}
-	return "not-applicable"
-}
-
 func describeInstanceStatus(c *call, in *describeInstanceStatusRequest) (any, error) {
 	found, err := c.s.findInstances(in.IDs)
 	if err != nil {
@@ -57,47 +43,15 @@ func describeInstanceStatus(c *call, in *describeInstanceStatusRequest) (any, er
 	if !in.All {
 		found = slices.DeleteFunc(found, func(i *instance) bool { return i.State != StateRunning })
 	}
-	page, next, err := statusView(c.s.instanceView().key).list(c, in.listing, found)
-	if err != nil {
-		return nil, err
-	}
-	out := statusAnswer{NextToken: next}
-	for _, i := range page {
-		item := statusItem{Zone: i.Zone, ZoneID: i.ZoneID, Events: i.events, ID: i.ID, State: stateItem{i.State.code(), i.State}}
-		item.Status.Status, item.System.Status = i.status(), i.status()
-		if i.State == StateRunning {
-			passed := set[statusDetail]{{"reachability", "passed"}}
-			item.Status.Details, item.System.Details = passed, passed
-		}
-		out.Statuses = append(out.Statuses, item)
-	}
-	return out, nil
+	return list[*instance, statusItem]{set: "instanceStatusSet", item: (*Service).statusItem, minPage: 5, maxPage: 1000}.page(c, in.listing, found)
 }
 
-func statusView(key func(*instance) string) view[*instance] {
-	status := func(i *instance) []string { return one(i.status()) }
-	ofEvents := func(get func(statusEvent) string) func(*instance) []string {
-		return func(i *instance) []string {
-			var out []string
-			for _, e := range i.events {
-				out = append(out, get(e))
-			}
-			return out
-		}
+// statusItem is ok for every running instance: machines here do not fail their
+// status checks; events are what ScheduleEvent announced.
+func (s *Service) statusItem(i *instance) statusItem {
+	summary := statusSummary{Status: "not-applicable"}
+	if i.State == StateRunning {
+		summary = statusSummary{set[statusDetail]{{"reachability", "passed"}}, "ok"}
 	}
-	return view[*instance]{
-		key: key,
-		fields: map[string]func(*instance) []string{
-			"availability-zone":       func(i *instance) []string { return one(i.Zone) },
-			"availability-zone-id":    func(i *instance) []string { return one(i.ZoneID) },
-			"event.code":              ofEvents(func(e statusEvent) string { return e.Code }),
-			"event.instance-event-id": ofEvents(func(e statusEvent) string { return e.ID }),
-			"event.not-before":        ofEvents(func(e statusEvent) string { return e.NotBefore }),
-			"instance-state-code":     func(i *instance) []string { return oneInt(int64(i.State.code())) },
-			"instance-state-name":     func(i *instance) []string { return one(string(i.State)) },
-			"instance-status.status":  status,
-			"system-status.status":    status,
-		},
-		minPage: 5, maxPage: 1000,
-	}
+	return statusItem{Zone: i.Zone, ZoneID: i.ZoneID, Events: i.events, ID: i.ID, State: stateItem{i.State.code(), i.State}, Status: summary, System: summary}
 }

@@ -84,7 +84,7 @@ func deleteTags(c *call, in *tagsRequest) (any, error) {
 
 // tagged finds the resources of the request and asks IAM about each.
 func (c *call) tagged(in *tagsRequest) ([]*resource, error) {
-	found, err := pick(in.IDs, c.s.resources, unknownResource)
+	found, err := pick(in.IDs, c.s.resources, notFound)
 	if err != nil {
 		return nil, err
 	}
@@ -99,47 +99,16 @@ func (c *call) tagged(in *tagsRequest) ([]*resource, error) {
 	return found, c.permit(in.DryRun, c.accessTo("ec2:"+c.req.Action, requestTags(request), resources...))
 }
 
-// unknownResource gives the NotFound error that belongs to the id's prefix.
-func unknownResource(id string) error {
-	prefix, _, _ := strings.Cut(id, "-")
-	switch prefix {
-	case "i":
-		return noInstance(id)
-	case "subnet":
-		return noSubnet(id)
-	case "sg":
-		return noGroup(id)
-	case "ami":
-		return noImage(id)
-	case "lt":
-		return noTemplateID(id)
-	case "vpc":
-		return notFound("InvalidVpcID.NotFound", "The vpc ID '%s' does not exist")(id)
-	case "vol":
-		return notFound("InvalidVolume.NotFound", "The volume '%s' does not exist.")(id)
-	case "eni":
-		return notFound("InvalidNetworkInterfaceID.NotFound", "The networkInterface ID '%s' does not exist")(id)
-	}
-	return notFound("InvalidID", "The ID '%s' is not valid")(id)
-}
-
 type tagItem struct {
-	Key   string `xml:"key"`
-	ID    string `xml:"resourceId"`
-	Kind  string `xml:"resourceType"`
-	Value string `xml:"value"`
+	Key   string `xml:"key" filter:"key"`
+	ID    string `xml:"resourceId" filter:"resource-id"`
+	Kind  string `xml:"resourceType" filter:"resource-type"`
+	Value string `xml:"value" filter:"value"`
 }
 
-type describeTagsRequest struct {
-	listing
-}
+func (t tagItem) key() string { return t.ID + "/" + t.Key }
 
-type tagsAnswer struct {
-	NextToken string       `xml:"nextToken,omitempty"`
-	Tags      set[tagItem] `xml:"tagSet"`
-}
-
-func describeTags(c *call, in *describeTagsRequest) (any, error) {
+func describeTags(c *call, in *listing) (any, error) {
 	c.s.forget()
 	var items []tagItem
 	for _, r := range c.s.resources {
@@ -147,20 +116,5 @@ func describeTags(c *call, in *describeTagsRequest) (any, error) {
 			items = append(items, tagItem{key, r.id, r.kind, value})
 		}
 	}
-	tags := func(t tagItem) map[string]string { return map[string]string{t.Key: t.Value} }
-	page, next, err := view[tagItem]{
-		key:  func(t tagItem) string { return t.ID + "/" + t.Key },
-		tags: tags,
-		fields: map[string]func(tagItem) []string{
-			"key":           func(t tagItem) []string { return one(t.Key) },
-			"resource-id":   func(t tagItem) []string { return one(t.ID) },
-			"resource-type": func(t tagItem) []string { return one(t.Kind) },
-			"value":         func(t tagItem) []string { return []string{t.Value} },
-		},
-		minPage: 5, maxPage: 1000, defaultPage: 1000,
-	}.list(c, in.listing, items)
-	if err != nil {
-		return nil, err
-	}
-	return tagsAnswer{next, page}, nil
+	return list[tagItem, tagItem]{set: "tagSet", item: itself[tagItem], minPage: 5, maxPage: 1000, defaultPage: 1000}.page(c, *in, items)
 }

@@ -3,7 +3,6 @@ package ec2sim
 import (
 	"regexp"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
@@ -11,54 +10,36 @@ import (
 
 var templateName = regexp.MustCompile(`^[a-zA-Z0-9().\-/_]{3,128}$`)
 
-// template is a launch template; versions[i] is version i+1.
+// template is a launch template. It has one version: no action here makes another.
 type template struct {
 	*resource
 	name      string
 	createdBy string
 	created   time.Time
-	versions  []templateVersion
-}
-
-type templateVersion struct {
-	data        launchData
-	description string
-	createdBy   string
-	created     time.Time
+	data      launchData
 }
 
 type templateItem struct {
 	CreatedBy string   `xml:"createdBy"`
-	Created   string   `xml:"createTime"`
+	Created   string   `xml:"createTime" filter:"create-time"`
 	Default   int      `xml:"defaultVersionNumber"`
 	Latest    int      `xml:"latestVersionNumber"`
 	ID        string   `xml:"launchTemplateId"`
-	Name      string   `xml:"launchTemplateName"`
-	Tags      set[tag] `xml:"tagSet"`
+	Name      string   `xml:"launchTemplateName" filter:"launch-template-name"`
+	Tags      set[tag] `xml:"tagSet" filter:""`
 }
 
-func (t *template) item() templateItem {
-	return templateItem{t.createdBy, stamp(t.created), 1, len(t.versions), t.id, t.name, t.tagSet()}
+func (s *Service) templateItem(t *template) templateItem {
+	return templateItem{t.createdBy, stamp(t.created), 1, 1, t.id, t.name, t.tagSet()}
 }
 
-// version finds a version by number, $Latest or $Default; empty is $Default.
-// The first version stays the default: no action here changes that.
-func (t *template) version(name string) (int, *launchData, error) {
-	number := 1
-	switch name {
-	case "", "$Default":
-	case "$Latest":
-		number = len(t.versions)
-	default:
-		var err error
-		if number, err = strconv.Atoi(name); err != nil || number < 1 {
-			return 0, nil, wire.Errorf("InvalidLaunchTemplateId.VersionNotFound", "Could not find the specified version %s for the launch template with ID %s.", name, t.id)
-		}
+// launchable finds the template of a launch, whose version it must have.
+func (s *Service) launchable(spec fleetTemplate) (*template, error) {
+	t, err := s.findTemplate(spec.ID, spec.Name)
+	if err == nil && !slices.Contains([]string{"", "$Default", "$Latest", "1"}, spec.Version) {
+		err = wire.Errorf("InvalidLaunchTemplateId.VersionNotFound", "Could not find the specified version %s for the launch template with ID %s.", spec.Version, t.id)
 	}
-	if number > len(t.versions) {
-		return 0, nil, wire.Errorf("InvalidLaunchTemplateId.VersionNotFound", "Could not find the specified version %d for the launch template with ID %s.", number, t.id)
-	}
-	return number, &t.versions[number-1].data, nil
+	return t, err
 }
 
 // findTemplate finds a template by exactly one of id and name.
@@ -70,14 +51,14 @@ func (s *Service) findTemplate(id, name string) (*template, error) {
 		if t, ok := s.templates[id]; ok {
 			return t, nil
 		}
-		return nil, noTemplateID(id)
+		return nil, notFound(id)
 	case name != "":
 		for _, t := range s.templates {
 			if t.name == name {
 				return t, nil
 			}
 		}
-		return nil, noTemplateName(name)
+		return nil, noTemplateNamed(name)
 	}
 	return nil, wire.Errorf("MissingParameter", "The request must contain a launch template ID or a launch template name.")
 }
@@ -88,7 +69,6 @@ type createLaunchTemplateRequest struct {
 	Data        launchData `q:"LaunchTemplateData,required"`
 	Name        string     `q:"LaunchTemplateName,required"`
 	TagSpecs    []tagSpec  `q:"TagSpecification"`
-	Description string     `q:"VersionDescription"`
 }
 
 type templateAnswer struct {
@@ -104,14 +84,12 @@ func createLaunchTemplate(c *call, in *createLaunchTemplateRequest) (any, error)
 		if err := c.checkNewTemplate(in); err != nil {
 			return nil, err
 		}
-		now := c.s.cfg.Now()
 		t := &template{
 			resource: c.s.newResource(kindTemplate, "lt", tags), name: in.Name,
-			createdBy: c.req.Identity.ARN, created: now,
-			versions: []templateVersion{{in.Data, in.Description, c.req.Identity.ARN, now}},
+			createdBy: c.req.Identity.ARN, created: c.s.cfg.Now(), data: in.Data,
 		}
 		c.s.templates[t.id] = t
-		return templateAnswer{t.item()}, nil
+		return templateAnswer{c.s.templateItem(t)}, nil
 	})
 }
 
@@ -130,36 +108,6 @@ func (c *call) checkNewTemplate(in *createLaunchTemplateRequest) error {
 	return in.Data.check()
 }
 
-type createLaunchTemplateVersionRequest struct {
-	dryRun
-	ClientToken string     `q:"ClientToken"`
-	Data        launchData `q:"LaunchTemplateData,required"`
-	ID          string     `q:"LaunchTemplateId"`
-	Name        string     `q:"LaunchTemplateName"`
-	Description string     `q:"VersionDescription"`
-}
-
-type templateVersionAnswer struct {
-	Version versionItem `xml:"launchTemplateVersion"`
-}
-
-func createLaunchTemplateVersion(c *call, in *createLaunchTemplateVersionRequest) (any, error) {
-	t, err := c.s.findTemplate(in.ID, in.Name)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.permit(in.DryRun, c.access(c.s.existing(t.resource))); err != nil {
-		return nil, err
-	}
-	return c.once(in.ClientToken, func() (any, error) {
-		if err := in.Data.check(); err != nil {
-			return nil, err
-		}
-		t.versions = append(t.versions, templateVersion{in.Data, in.Description, c.req.Identity.ARN, c.s.cfg.Now()})
-		return templateVersionAnswer{t.versionItem(len(t.versions))}, nil
-	})
-}
-
 type deleteLaunchTemplateRequest struct {
 	dryRun
 	ID   string `q:"LaunchTemplateId"`
@@ -176,7 +124,7 @@ func deleteLaunchTemplate(c *call, in *deleteLaunchTemplateRequest) (any, error)
 	}
 	delete(c.s.templates, t.id)
 	delete(c.s.resources, t.id)
-	return templateAnswer{t.item()}, nil
+	return templateAnswer{c.s.templateItem(t)}, nil
 }
 
 type describeLaunchTemplatesRequest struct {
@@ -185,41 +133,19 @@ type describeLaunchTemplatesRequest struct {
 	Names []string `q:"LaunchTemplateName"`
 }
 
-type templatesAnswer struct {
-	Templates set[templateItem] `xml:"launchTemplates"`
-	NextToken string            `xml:"nextToken,omitempty"`
-}
-
 func describeLaunchTemplates(c *call, in *describeLaunchTemplatesRequest) (any, error) {
-	found, err := pick(in.IDs, c.s.templates, func(string) error {
-		return wire.Errorf("InvalidLaunchTemplateId.NotFound", "At least one of the launch templates specified in the request does not exist.")
-	})
+	found, err := pick(in.IDs, c.s.templates, notFound)
 	if err != nil {
 		return nil, err
 	}
 	if len(in.Names) > 0 {
 		found = slices.DeleteFunc(found, func(t *template) bool { return !slices.Contains(in.Names, t.name) })
-		for _, name := range in.Names {
-			if !slices.ContainsFunc(found, func(t *template) bool { return t.name == name }) {
-				return nil, wire.Errorf("InvalidLaunchTemplateName.NotFoundException", "At least one of the launch templates specified in the request does not exist.")
-			}
+	}
+	for _, name := range in.Names {
+		if !slices.ContainsFunc(found, func(t *template) bool { return t.name == name }) {
+			return nil, noTemplateNamed(name)
 		}
 	}
-	page, next, err := view[*template]{
-		key:  func(t *template) string { return t.id },
-		tags: func(t *template) map[string]string { return t.tags },
-		fields: map[string]func(*template) []string{
-			"create-time":          func(t *template) []string { return one(stamp(t.created)) },
-			"launch-template-name": func(t *template) []string { return one(t.name) },
-		},
-		minPage: 1, maxPage: 200, defaultPage: 200,
-	}.list(c, in.listing, found)
-	if err != nil {
-		return nil, err
-	}
-	out := templatesAnswer{NextToken: next}
-	for _, t := range page {
-		out.Templates = append(out.Templates, t.item())
-	}
-	return out, nil
+	templates := list[*template, templateItem]{set: "launchTemplates", item: (*Service).templateItem, minPage: 1, maxPage: 200, defaultPage: 200}
+	return templates.page(c, in.listing, found)
 }

@@ -12,28 +12,27 @@ import (
 const maxUserData = 16384
 
 // launchData says how to launch an instance: the data of a launch template,
-// which RunInstances can also give inline. Names in q are the request's, in
-// xml those of DescribeLaunchTemplateVersions.
+// which RunInstances can also give inline.
 type launchData struct {
-	BlockDevices     set[blockDevice]   `q:"BlockDeviceMapping" xml:"blockDeviceMappingSet,omitempty"`
-	Reservation      *reservationSpec   `q:"CapacityReservationSpecification" xml:"capacityReservationSpecification"`
-	CPU              *cpuOptions        `q:"CpuOptions" xml:"cpuOptions"`
-	DisableStop      *bool              `q:"DisableApiStop" xml:"disableApiStop"`
-	EBSOptimized     *bool              `q:"EbsOptimized" xml:"ebsOptimized"`
-	Enclave          *enclaveOptions    `q:"EnclaveOptions" xml:"enclaveOptions"`
-	Profile          *profileSpec       `q:"IamInstanceProfile" xml:"iamInstanceProfile"`
-	ImageID          string             `q:"ImageId" xml:"imageId,omitempty"`
-	ShutdownBehavior string             `q:"InstanceInitiatedShutdownBehavior" xml:"instanceInitiatedShutdownBehavior,omitempty"`
-	Market           *marketOptions     `q:"InstanceMarketOptions" xml:"instanceMarketOptions"`
-	InstanceType     string             `q:"InstanceType" xml:"instanceType,omitempty"`
-	KeyName          string             `q:"KeyName" xml:"keyName,omitempty"`
-	Metadata         *metadataOptions   `q:"MetadataOptions" xml:"metadataOptions"`
-	Monitoring       *monitoring        `q:"Monitoring" xml:"monitoring"`
-	Interfaces       set[interfaceSpec] `q:"NetworkInterface" xml:"networkInterfaceSet,omitempty"`
-	Placement        *placement         `q:"Placement" xml:"placement"`
-	SecurityGroupIDs set[string]        `q:"SecurityGroupId" xml:"securityGroupIdSet,omitempty"`
-	TagSpecs         set[tagSpec]       `q:"TagSpecification" xml:"tagSpecificationSet,omitempty"`
-	UserData         string             `q:"UserData" xml:"userData,omitempty"`
+	BlockDevices     []blockDevice    `q:"BlockDeviceMapping"`
+	Reservation      *reservationSpec `q:"CapacityReservationSpecification"`
+	CPU              *cpuOptions      `q:"CpuOptions"`
+	DisableStop      *bool            `q:"DisableApiStop"`
+	EBSOptimized     *bool            `q:"EbsOptimized"`
+	Enclave          *enclaveOptions  `q:"EnclaveOptions"`
+	Profile          *profileSpec     `q:"IamInstanceProfile"`
+	ImageID          string           `q:"ImageId"`
+	ShutdownBehavior string           `q:"InstanceInitiatedShutdownBehavior"`
+	Market           *marketOptions   `q:"InstanceMarketOptions"`
+	InstanceType     string           `q:"InstanceType"`
+	KeyName          string           `q:"KeyName"`
+	Metadata         *metadataOptions `q:"MetadataOptions"`
+	Monitoring       *monitoring      `q:"Monitoring"`
+	Interfaces       []interfaceSpec  `q:"NetworkInterface"`
+	Placement        *placement       `q:"Placement"`
+	SecurityGroupIDs []string         `q:"SecurityGroupId"`
+	TagSpecs         []tagSpec        `q:"TagSpecification"`
+	UserData         string           `q:"UserData"`
 }
 
 // overlay lays what a launch gives over the data of its template: fields that
@@ -74,21 +73,21 @@ func overlay(base, over launchData) launchData {
 }
 
 type blockDevice struct {
-	Name     string   `q:"DeviceName,required" xml:"deviceName"`
-	EBS      *ebsSpec `q:"Ebs" xml:"ebs"`
-	NoDevice *string  `q:"NoDevice" xml:"noDevice"`
+	Name     string   `q:"DeviceName,required"`
+	EBS      *ebsSpec `q:"Ebs"`
+	NoDevice *string  `q:"NoDevice"`
 }
 
 type ebsSpec struct {
-	DeleteOnTermination *bool  `q:"DeleteOnTermination" xml:"deleteOnTermination"`
-	Encrypted           *bool  `q:"Encrypted" xml:"encrypted"`
-	IOPS                *int64 `q:"Iops" xml:"iops"`
-	KMSKeyID            string `q:"KmsKeyId" xml:"kmsKeyId,omitempty"`
-	SnapshotID          string `q:"SnapshotId" xml:"snapshotId,omitempty"`
-	Throughput          *int64 `q:"Throughput" xml:"throughput"`
-	InitializationRate  *int64 `q:"VolumeInitializationRate" xml:"volumeInitializationRate"`
-	SizeGiB             *int64 `q:"VolumeSize" xml:"volumeSize"`
-	Type                string `q:"VolumeType" xml:"volumeType,omitempty"`
+	DeleteOnTermination *bool  `q:"DeleteOnTermination"`
+	Encrypted           *bool  `q:"Encrypted"`
+	IOPS                *int64 `q:"Iops"`
+	KMSKeyID            string `q:"KmsKeyId"`
+	SnapshotID          string `q:"SnapshotId"`
+	Throughput          *int64 `q:"Throughput"`
+	InitializationRate  *int64 `q:"VolumeInitializationRate"`
+	SizeGiB             *int64 `q:"VolumeSize"`
+	Type                string `q:"VolumeType"`
 }
 
 type reservationSpec struct {
@@ -102,60 +101,60 @@ type reservationTarget struct {
 }
 
 type cpuOptions struct {
-	Cores          *int64 `q:"CoreCount" xml:"coreCount"`
-	Nested         string `q:"NestedVirtualization" xml:"nestedVirtualization,omitempty"`
-	ThreadsPerCore *int64 `q:"ThreadsPerCore" xml:"threadsPerCore"`
+	Cores          *int64 `q:"CoreCount"`
+	Nested         string `q:"NestedVirtualization"`
+	ThreadsPerCore *int64 `q:"ThreadsPerCore"`
 }
 
 type enclaveOptions struct {
-	Enabled *bool `q:"Enabled" xml:"enabled"`
+	Enabled *bool `q:"Enabled"`
 }
 
 type profileSpec struct {
-	ARN  string `q:"Arn" xml:"arn,omitempty"`
-	Name string `q:"Name" xml:"name,omitempty"`
+	ARN  string `q:"Arn"`
+	Name string `q:"Name"`
 }
 
 type marketOptions struct {
-	Type string `q:"MarketType" xml:"marketType,omitempty"`
+	Type string `q:"MarketType"`
 }
 
 type metadataOptions struct {
-	Endpoint string `q:"HttpEndpoint" xml:"httpEndpoint,omitempty"`
-	IPv6     string `q:"HttpProtocolIpv6" xml:"httpProtocolIpv6,omitempty"`
-	HopLimit *int64 `q:"HttpPutResponseHopLimit" xml:"httpPutResponseHopLimit"`
-	Tokens   string `q:"HttpTokens" xml:"httpTokens,omitempty"`
-	Tags     string `q:"InstanceMetadataTags" xml:"instanceMetadataTags,omitempty"`
+	Endpoint string `q:"HttpEndpoint"`
+	IPv6     string `q:"HttpProtocolIpv6"`
+	HopLimit *int64 `q:"HttpPutResponseHopLimit"`
+	Tokens   string `q:"HttpTokens"`
+	Tags     string `q:"InstanceMetadataTags"`
 }
 
 type monitoring struct {
-	Enabled *bool `q:"Enabled" xml:"enabled"`
+	Enabled *bool `q:"Enabled"`
 }
 
 type interfaceSpec struct {
-	PublicIP            *bool               `q:"AssociatePublicIpAddress" xml:"associatePublicIpAddress"`
-	Tracking            *connectionTracking `q:"ConnectionTrackingSpecification" xml:"connectionTrackingSpecification"`
-	DeleteOnTermination *bool               `q:"DeleteOnTermination" xml:"deleteOnTermination"`
-	Description         string              `q:"Description" xml:"description,omitempty"`
-	DeviceIndex         *int64              `q:"DeviceIndex" xml:"deviceIndex"`
-	Groups              groupIDs            `q:"SecurityGroupId" xml:"groupSet,omitempty"`
-	Type                string              `q:"InterfaceType" xml:"interfaceType,omitempty"`
-	Card                *int64              `q:"NetworkCardIndex" xml:"networkCardIndex"`
-	SubnetID            string              `q:"SubnetId" xml:"subnetId,omitempty"`
+	PublicIP            *bool               `q:"AssociatePublicIpAddress"`
+	Tracking            *connectionTracking `q:"ConnectionTrackingSpecification"`
+	DeleteOnTermination *bool               `q:"DeleteOnTermination"`
+	Description         string              `q:"Description"`
+	DeviceIndex         *int64              `q:"DeviceIndex"`
+	Groups              []string            `q:"SecurityGroupId"`
+	Type                string              `q:"InterfaceType"`
+	Card                *int64              `q:"NetworkCardIndex"`
+	SubnetID            string              `q:"SubnetId"`
 }
 
 type connectionTracking struct {
-	TCPEstablished *int64 `q:"TcpEstablishedTimeout" xml:"tcpEstablishedTimeout"`
-	UDPStream      *int64 `q:"UdpStreamTimeout" xml:"udpStreamTimeout"`
-	UDP            *int64 `q:"UdpTimeout" xml:"udpTimeout"`
+	TCPEstablished *int64 `q:"TcpEstablishedTimeout"`
+	UDPStream      *int64 `q:"UdpStreamTimeout"`
+	UDP            *int64 `q:"UdpTimeout"`
 }
 
 type placement struct {
-	Zone      string `q:"AvailabilityZone" xml:"availabilityZone,omitempty"`
-	GroupID   string `q:"GroupId" xml:"groupId,omitempty"`
-	GroupName string `q:"GroupName" xml:"groupName,omitempty"`
-	Partition *int64 `q:"PartitionNumber" xml:"partitionNumber"`
-	Tenancy   string `q:"Tenancy" xml:"tenancy,omitempty"`
+	Zone      string `q:"AvailabilityZone"`
+	GroupID   string `q:"GroupId"`
+	GroupName string `q:"GroupName"`
+	Partition *int64 `q:"PartitionNumber"`
+	Tenancy   string `q:"Tenancy"`
 }
 
 // check refuses what EC2 refuses without looking at any other resource.

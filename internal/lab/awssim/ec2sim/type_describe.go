@@ -11,79 +11,17 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-type describeInstanceTypesRequest struct {
-	listing
-	Names []string `q:"InstanceType"`
-}
-
-type typesAnswer struct {
-	Types     set[typeItem] `xml:"instanceTypeSet"`
-	NextToken string        `xml:"nextToken,omitempty"`
-}
-
-func typeView() view[*Type] {
-	text := func(get func(*Type) string) func(*Type) []string {
-		return func(t *Type) []string { return one(get(t)) }
-	}
-	yes := func(get func(*Type) bool) func(*Type) []string {
-		return func(t *Type) []string { return oneBool(get(t)) }
-	}
-	number := func(get func(*Type) int64) func(*Type) []string {
-		return func(t *Type) []string { return oneInt(get(t)) }
-	}
-	return view[*Type]{
-		key: func(t *Type) string { return t.Name },
-		fields: map[string]func(*Type) []string{
-			"bare-metal":                                   yes(func(t *Type) bool { return t.BareMetal }),
-			"burstable-performance-supported":              yes(func(t *Type) bool { return t.Burstable }),
-			"current-generation":                           yes(func(t *Type) bool { return t.CurrentGeneration }),
-			"hypervisor":                                   text(func(t *Type) string { return t.Hypervisor }),
-			"instance-storage-supported":                   yes(func(t *Type) bool { return t.NVMeGB > 0 }),
-			"instance-type":                                text(func(t *Type) string { return t.Name }),
-			"memory-info.size-in-mib":                      number(func(t *Type) int64 { return t.MemoryMiB }),
-			"network-info.efa-supported":                   yes(func(t *Type) bool { return t.EFAs > 0 }),
-			"network-info.encryption-in-transit-supported": yes(func(t *Type) bool { return t.EncryptionInTransit }),
-			"network-info.maximum-network-interfaces":      number(func(t *Type) int64 { return int64(t.ENIs * max(t.Cards, 1)) }),
-			"processor-info.supported-architecture":        text(func(t *Type) string { return t.Arch }),
-			"supported-root-device-type":                   func(*Type) []string { return one("ebs") },
-			"supported-usage-class":                        func(t *Type) []string { return t.UsageClasses },
-			"supported-virtualization-type":                func(*Type) []string { return one("hvm") },
-			"vcpu-info.default-vcpus":                      number(func(t *Type) int64 { return int64(t.VCPU) }),
-		},
-		minPage: 5, maxPage: 100, defaultPage: 100,
-	}
-}
-
-func describeInstanceTypes(c *call, in *describeInstanceTypesRequest) (any, error) {
-	found, err := pick(in.Names, c.s.types, notFound("InvalidInstanceType", "The following supplied instance types do not exist: [%s]"))
-	if err != nil {
-		return nil, err
-	}
-	page, next, err := typeView().list(c, in.listing, found)
-	if err != nil {
-		return nil, err
-	}
-	out := typesAnswer{NextToken: next}
-	for _, t := range page {
-		out.Types = append(out.Types, t.item())
-	}
-	return out, nil
-}
-
 type offeringItem struct {
-	Type         string `xml:"instanceType"`
-	Location     string `xml:"location"`
+	Type         string `xml:"instanceType" filter:"instance-type"`
+	Location     string `xml:"location" filter:"location"`
 	LocationType string `xml:"locationType"`
 }
+
+func (o offeringItem) key() string { return o.Type + "/" + o.Location }
 
 type describeOfferingsRequest struct {
 	listing
 	LocationType string `q:"LocationType"`
-}
-
-type offeringsAnswer struct {
-	Offerings set[offeringItem] `xml:"instanceTypeOfferingSet"`
-	NextToken string            `xml:"nextToken,omitempty"`
 }
 
 func describeInstanceTypeOfferings(c *call, in *describeOfferingsRequest) (any, error) {
@@ -100,18 +38,7 @@ func describeInstanceTypeOfferings(c *call, in *describeOfferingsRequest) (any, 
 			items = append(items, offeringItem{t.Name, location, kind})
 		}
 	}
-	page, next, err := view[offeringItem]{
-		key: func(o offeringItem) string { return o.Type + "/" + o.Location },
-		fields: map[string]func(offeringItem) []string{
-			"instance-type": func(o offeringItem) []string { return one(o.Type) },
-			"location":      func(o offeringItem) []string { return one(o.Location) },
-		},
-		minPage: 5, maxPage: 1000, defaultPage: 1000,
-	}.list(c, in.listing, items)
-	if err != nil {
-		return nil, err
-	}
-	return offeringsAnswer{Offerings: page, NextToken: next}, nil
+	return list[offeringItem, offeringItem]{set: "instanceTypeOfferingSet", item: itself[offeringItem], minPage: 5, maxPage: 1000, defaultPage: 1000}.page(c, in.listing, items)
 }
 
 func (s *Service) locations(t *Type, kind string) []string {
@@ -129,13 +56,15 @@ func (s *Service) locations(t *Type, kind string) []string {
 }
 
 type spotPriceItem struct {
-	Zone      string `xml:"availabilityZone"`
-	ZoneID    string `xml:"availabilityZoneId"`
-	Type      string `xml:"instanceType"`
-	Product   string `xml:"productDescription"`
-	Price     string `xml:"spotPrice"`
-	Timestamp string `xml:"timestamp"`
+	Zone      string `xml:"availabilityZone" filter:"availability-zone"`
+	ZoneID    string `xml:"availabilityZoneId" filter:"availability-zone-id"`
+	Type      string `xml:"instanceType" filter:"instance-type"`
+	Product   string `xml:"productDescription" filter:"product-description"`
+	Price     string `xml:"spotPrice" filter:"spot-price"`
+	Timestamp string `xml:"timestamp" filter:"timestamp"`
 }
+
+func (p spotPriceItem) key() string { return p.Type + "/" + p.Zone }
 
 type describeSpotPricesRequest struct {
 	listing
@@ -145,11 +74,6 @@ type describeSpotPricesRequest struct {
 	Products []string  `q:"ProductDescription"`
 	Start    time.Time `q:"StartTime"`
 	End      time.Time `q:"EndTime"`
-}
-
-type spotPricesAnswer struct {
-	NextToken string             `xml:"nextToken,omitempty"`
-	Prices    set[spotPriceItem] `xml:"spotPriceHistorySet"`
 }
 
 // describeSpotPriceHistory shows the present prices only: prices here never
@@ -163,22 +87,7 @@ func describeSpotPriceHistory(c *call, in *describeSpotPricesRequest) (any, erro
 		return in.Zone != "" && p.Zone != in.Zone || in.ZoneID != "" && p.ZoneID != in.ZoneID ||
 			len(in.Types) > 0 && !slices.Contains(in.Types, p.Type) || len(in.Products) > 0 && !slices.Contains(in.Products, p.Product)
 	})
-	page, next, err := view[spotPriceItem]{
-		key: func(p spotPriceItem) string { return p.Type + "/" + p.Zone },
-		fields: map[string]func(spotPriceItem) []string{
-			"availability-zone":    func(p spotPriceItem) []string { return one(p.Zone) },
-			"availability-zone-id": func(p spotPriceItem) []string { return one(p.ZoneID) },
-			"instance-type":        func(p spotPriceItem) []string { return one(p.Type) },
-			"product-description":  func(p spotPriceItem) []string { return one(p.Product) },
-			"spot-price":           func(p spotPriceItem) []string { return one(p.Price) },
-			"timestamp":            func(p spotPriceItem) []string { return one(p.Timestamp) },
-		},
-		minPage: 1, defaultPage: 1000,
-	}.list(c, in.listing, items)
-	if err != nil {
-		return nil, err
-	}
-	return spotPricesAnswer{Prices: page, NextToken: next}, nil
+	return list[spotPriceItem, spotPriceItem]{set: "spotPriceHistorySet", item: itself[spotPriceItem], minPage: 1, defaultPage: 1000}.page(c, in.listing, items)
 }
 
 func (s *Service) spotPrices() []spotPriceItem {

@@ -8,26 +8,26 @@ import (
 // typeItem is an instance type as DescribeInstanceTypes shows it.
 type typeItem struct {
 	AutoRecovery     bool           `xml:"autoRecoverySupported"`
-	BareMetal        bool           `xml:"bareMetal"`
-	Burstable        bool           `xml:"burstablePerformanceSupported"`
-	Current          bool           `xml:"currentGeneration"`
+	BareMetal        bool           `xml:"bareMetal" filter:"bare-metal"`
+	Burstable        bool           `xml:"burstablePerformanceSupported" filter:"burstable-performance-supported"`
+	Current          bool           `xml:"currentGeneration" filter:"current-generation"`
 	EBS              ebsInfo        `xml:"ebsInfo"`
 	GPUs             *gpuInfo       `xml:"gpuInfo"`
-	Hypervisor       string         `xml:"hypervisor,omitempty"`
+	Hypervisor       string         `xml:"hypervisor,omitempty" filter:"hypervisor"`
 	Inference        *inferenceInfo `xml:"inferenceAcceleratorInfo"`
 	Storage          *storageInfo   `xml:"instanceStorageInfo"`
-	StorageSupported bool           `xml:"instanceStorageSupported"`
-	Name             string         `xml:"instanceType"`
-	MemoryMiB        int64          `xml:"memoryInfo>sizeInMiB"`
-	Network          networkInfo    `xml:"networkInfo"`
+	StorageSupported bool           `xml:"instanceStorageSupported" filter:"instance-storage-supported"`
+	Name             string         `xml:"instanceType" filter:"instance-type"`
+	MemoryMiB        int64          `xml:"memoryInfo>sizeInMiB" filter:"memory-info.size-in-mib"`
+	Network          networkInfo    `xml:"networkInfo" filter:"network-info."`
 	Neuron           *neuronInfo    `xml:"neuronInfo"`
 	Enclaves         string         `xml:"nitroEnclavesSupport"`
 	Placement        set[string]    `xml:"placementGroupInfo>supportedStrategies"`
-	Processor        processorInfo  `xml:"processorInfo"`
-	RootDevices      set[string]    `xml:"supportedRootDeviceTypes"`
-	UsageClasses     set[string]    `xml:"supportedUsageClasses"`
-	Virtualization   set[string]    `xml:"supportedVirtualizationTypes"`
-	VCPU             vcpuInfo       `xml:"vCpuInfo"`
+	Processor        processorInfo  `xml:"processorInfo" filter:"processor-info."`
+	RootDevices      set[string]    `xml:"supportedRootDeviceTypes" filter:"supported-root-device-type"`
+	UsageClasses     set[string]    `xml:"supportedUsageClasses" filter:"supported-usage-class"`
+	Virtualization   set[string]    `xml:"supportedVirtualizationTypes" filter:"supported-virtualization-type"`
+	VCPU             vcpuInfo       `xml:"vCpuInfo" filter:"vcpu-info."`
 }
 
 type ebsInfo struct {
@@ -84,14 +84,14 @@ type storageInfo struct {
 type networkInfo struct {
 	DefaultCard int       `xml:"defaultNetworkCardIndex"`
 	EFA         *efaInfo  `xml:"efaInfo"`
-	EFAs        bool      `xml:"efaSupported"`
+	EFAs        bool      `xml:"efaSupported" filter:"efa-supported"`
 	ENA         string    `xml:"enaSupport"`
-	Encryption  bool      `xml:"encryptionInTransitSupported"`
+	Encryption  bool      `xml:"encryptionInTransitSupported" filter:"encryption-in-transit-supported"`
 	IPv4PerENI  int       `xml:"ipv4AddressesPerInterface"`
 	IPv6PerENI  int       `xml:"ipv6AddressesPerInterface"`
 	IPv6        bool      `xml:"ipv6Supported"`
 	MaxCards    int       `xml:"maximumNetworkCards"`
-	MaxENIs     int       `xml:"maximumNetworkInterfaces"`
+	MaxENIs     int       `xml:"maximumNetworkInterfaces" filter:"maximum-network-interfaces"`
 	Cards       set[card] `xml:"networkCards"`
 	Performance string    `xml:"networkPerformance"`
 }
@@ -108,7 +108,7 @@ type card struct {
 
 type processorInfo struct {
 	Manufacturer  string      `xml:"manufacturer,omitempty"`
-	Architectures set[string] `xml:"supportedArchitectures"`
+	Architectures set[string] `xml:"supportedArchitectures" filter:"supported-architecture"`
 	Features      set[string] `xml:"supportedFeatures,omitempty"`
 	ClockGHz      float64     `xml:"sustainedClockSpeedInGhz,omitempty"`
 }
@@ -116,10 +116,10 @@ type processorInfo struct {
 type vcpuInfo struct {
 	Cores          int `xml:"defaultCores"`
 	ThreadsPerCore int `xml:"defaultThreadsPerCore"`
-	VCPUs          int `xml:"defaultVCpus"`
+	VCPUs          int `xml:"defaultVCpus" filter:"default-vcpus"`
 }
 
-func (t *Type) item() typeItem {
+func (s *Service) typeItem(t *Type) typeItem {
 	threads := max(t.ThreadsPerCore, 1)
 	out := typeItem{
 		AutoRecovery: !t.BareMetal, BareMetal: t.BareMetal, Burstable: t.Burstable, Current: t.CurrentGeneration,

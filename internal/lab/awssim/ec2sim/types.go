@@ -60,6 +60,8 @@ type Type struct {
 	Spot     map[string]quantity.Money // by zone; a zone without entry has no spot market
 }
 
+func (t *Type) key() string { return t.Name }
+
 // Device is a GPU or an accelerator of an instance type.
 type Device struct {
 	Name, Manufacturer string
