@@ -184,12 +184,8 @@ func (l *Lab) startMachines(ctx context.Context) error {
 // hardware is what a machine of a type finds in itself.
 func (l *Lab) hardware(instanceType string) (machine.Hardware, bool) {
 	t, ok := l.types[instanceType]
-	arch := "amd64"
-	if t.Arch == "arm64" {
-		arch = "arm64"
-	}
 	return machine.Hardware{
-		Arch: arch, VCPU: int64(t.VCPU), MemoryBytes: l.Cloud.EC2.RealMemoryBytes(instanceType), ENIs: int64(t.ENIs), IPv4PerENI: int64(t.IPv4PerENI),
+		Arch: t.Arch, VCPU: int64(t.VCPU), MemoryBytes: l.Cloud.EC2.RealMemoryBytes(instanceType), ENIs: int64(t.ENIs), IPv4PerENI: int64(t.IPv4PerENI),
 		Devices: devicesOf(t),
 	}, ok
 }
@@ -197,14 +193,11 @@ func (l *Lab) hardware(instanceType string) (machine.Hardware, bool) {
 // devicesOf are the devices of the type that have a plugin in the laboratory.
 func devicesOf(t ec2sim.Type) map[corev1.ResourceName]int64 {
 	out := map[corev1.ResourceName]int64{}
-	for _, g := range t.GPUs {
-		if g.Manufacturer == "NVIDIA" && g.Count > 0 {
-			out["nvidia.com/gpu"] += int64(g.Count)
-		}
+	if t.GPUManufacturer == "nvidia" && t.GPUCount > 0 {
+		out["nvidia.com/gpu"] = int64(t.GPUCount)
 	}
-	for _, n := range t.NeuronDevices {
-		out["aws.amazon.com/neuron"] += int64(n.Count)
-		out["aws.amazon.com/neuroncore"] += int64(n.Count * n.Cores)
+	if t.NeuronDevices > 0 {
+		out["aws.amazon.com/neuron"], out["aws.amazon.com/neuroncore"] = int64(t.NeuronDevices), int64(t.NeuronCores)
 	}
 	return out
 }

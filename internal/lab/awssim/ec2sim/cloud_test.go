@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -42,10 +43,10 @@ func (testTypes) Types() []Type {
 		if len(zones) == 0 {
 			zones = []string{"us-west-2a", "us-west-2b", "us-west-2c"}
 		}
-		t := Type{
-			Name: name, Arch: arch, VCPU: vcpu, ThreadsPerCore: 2, MemoryMiB: mib, Manufacturer: "Intel", ClockMHz: 3100, Hypervisor: "nitro",
+		t := Type{Zones: zones, OnDemand: quantity.Money(cents) * quantity.NanoDollars / 100, Spot: map[string]quantity.Money{}}
+		t.Fact = catalog.Fact{
+			Name: name, Arch: arch, VCPU: vcpu, MemoryMiB: mib, CPUManufacturer: "intel", ClockMHz: 3100, Hypervisor: "nitro",
 			CurrentGeneration: true, ENIs: 3, IPv4PerENI: 10, EBSMbps: 4750, NetworkMbps: 750, UsageClasses: []string{"on-demand", "spot"},
-			Zones: zones, OnDemand: quantity.Money(cents) * quantity.NanoDollars / 100, Spot: map[string]quantity.Money{},
 		}
 		for i, zone := range zones { // later zones are dearer
 			t.Spot[zone] = t.OnDemand * quantity.Money(30+i) / 100
@@ -53,8 +54,8 @@ func (testTypes) Types() []Type {
 		return t
 	}
 	return []Type{
-		sold("m5.large", "x86_64", 2, 8192, 10), sold("m5.xlarge", "x86_64", 4, 16384, 20), sold("c5.large", "x86_64", 2, 4096, 9),
-		sold("m6g.large", "arm64", 2, 8192, 8), sold("r5.large", "x86_64", 2, 16384, 13, "us-west-2a"),
+		sold("m5.large", "amd64", 2, 8192, 10), sold("m5.xlarge", "amd64", 4, 16384, 20), sold("c5.large", "amd64", 2, 4096, 9),
+		sold("m6g.large", "arm64", 2, 8192, 8), sold("r5.large", "amd64", 2, 16384, 13, "us-west-2a"),
 	}
 }
 

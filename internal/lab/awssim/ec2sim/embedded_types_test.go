@@ -15,11 +15,13 @@ func TestEmbeddedTypes_OfferWhatTheRegionHas(t *testing.T) {
 		}
 	}
 	m5, g5, inf := found["m5.large"], found["g5.xlarge"], found["inf2.xlarge"]
-	if m5.Arch != "x86_64" || m5.Manufacturer != "Intel" || m5.OnDemand == 0 || m5.Spot["us-west-2a"] == 0 || m5.Spot["us-west-2a"] >= m5.OnDemand {
+	if m5.arch() != "x86_64" || m5.CPUManufacturer != "intel" || m5.OnDemand == 0 || m5.Spot["us-west-2a"] == 0 || m5.Spot["us-west-2a"] >= m5.OnDemand {
 		t.Errorf("m5.large is %+v", m5)
 	}
-	if len(g5.GPUs) != 1 || g5.GPUs[0].Manufacturer != "NVIDIA" || g5.GPUs[0].Name != "A10G" || len(inf.NeuronDevices) != 1 || inf.NeuronDevices[0].Cores != 2 {
-		t.Errorf("g5.xlarge has %+v, inf2.xlarge %+v", g5.GPUs, inf.NeuronDevices)
+	var service Service
+	shown, chips := service.typeItem(&g5), service.typeItem(&inf)
+	if gpus := shown.GPUs.GPUs; len(gpus) != 1 || gpus[0].Manufacturer != "NVIDIA" || gpus[0].Name != "A10G" || len(chips.Neuron.Devices) != 1 || chips.Neuron.Devices[0].Cores.Count != 2 {
+		t.Errorf("g5.xlarge has %+v, inf2.xlarge %+v", gpus, chips.Neuron)
 	}
 	if found["m6g.large"].Arch != "arm64" || len(source.Zones()) < 3 {
 		t.Errorf("m6g.large is %+v in zones %v", found["m6g.large"], source.Zones())

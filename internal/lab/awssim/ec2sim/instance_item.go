@@ -136,7 +136,7 @@ type privateIP struct {
 
 func (s *Service) instanceItem(i *instance) instanceItem {
 	p := i.plan
-	threads := max(p.instanceType.ThreadsPerCore, 1)
+	threads := p.instanceType.threadsPerCore()
 	out := instanceItem{
 		Index: i.index, Arch: i.Arch, Devices: set[deviceItem]{}, Reservation: &reservationSpec{Preference: "open"},
 		ClientToken: i.clientToken, CPU: cpuItem{max(p.instanceType.VCPU/threads, 1), threads},

@@ -124,7 +124,7 @@ func (s *Service) describe(i *instance) {
 	p := i.plan
 	first := i.interfaces[0]
 	i.Instance = Instance{
-		ID: i.id, Type: p.instanceType.Name, Arch: p.instanceType.Arch, Zone: p.subnet.zone.Name, ZoneID: p.subnet.zone.ID,
+		ID: i.id, Type: p.instanceType.Name, Arch: p.instanceType.arch(), Zone: p.subnet.zone.Name, ZoneID: p.subnet.zone.ID,
 		VPCID: p.subnet.vpc.id, SubnetID: p.subnet.id, PrivateIP: first.addr.String(), PrivateDNSName: privateName(s.cfg.Region, first.addr),
 		ImageID: p.image.ID, ImageName: p.image.Name, UserData: p.userData, Spot: p.capacityType == spot, FleetID: p.fleetID, LaunchTime: s.cfg.Now(),
 	}

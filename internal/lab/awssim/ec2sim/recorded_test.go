@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 )
 
 var update = flag.Bool("update", false, "write testdata/answers.txt")
@@ -116,18 +118,19 @@ func recordedLists(c *cloud) []recordedList {
 	}
 }
 
-// furnishedTypes have one that has everything.
+// furnishedTypes have one that has everything but inference chips, which the next has.
 type furnishedTypes struct{ testTypes }
 
 func (f furnishedTypes) Types() []Type {
-	return append(f.testTypes.Types(), Type{
-		Name: "p4d.metal", Arch: "x86_64", VCPU: 96, ThreadsPerCore: 2, MemoryMiB: 1179648, Manufacturer: "Intel", ClockMHz: 3000, BareMetal: true, Burstable: true,
-		ENIs: 15, IPv4PerENI: 50, Cards: 4, NetworkMbps: 400000, EBSMbps: 19000, EBSVolumes: 28, SharedEBSSlots: true, EFAs: 4, NVMeGB: 8000, EncryptionInTransit: true,
-		NestedVirtualization: true, UsageClasses: []string{"capacity-block"}, Zones: []string{"us-west-2c"},
-		GPUs:           []Device{{Name: "A100", Manufacturer: "NVIDIA", Count: 8, MemoryMiB: 40960}},
-		NeuronDevices:  []Device{{Name: "TRAINIUM", Count: 2, Cores: 2, MemoryMiB: 32768}},
-		InferenceChips: []Device{{Name: "INFERENTIA", Manufacturer: "AWS", Count: 1}},
-	})
+	return append(f.testTypes.Types(), Type{Zones: []string{"us-west-2c"}, Fact: catalog.Fact{
+		Name: "p4d.metal", Arch: "amd64", VCPU: 96, MemoryMiB: 1179648, CPUManufacturer: "intel", ClockMHz: 3000, BareMetal: true, Burstable: true,
+		ENIs: 15, IPv4PerENI: 50, NetworkMbps: 400000, EBSMbps: 19000, EBSVolumes: 28, SharedEBSSlots: true, EFAs: 4, NVMeGB: 8000, EncryptionInTransit: true,
+		NestedVirtualization: true, UsageClasses: []string{"capacity-block"}, GPUName: "a100", GPUManufacturer: "nvidia", GPUCount: 8, GPUMemoryMiB: 40960,
+		AcceleratorName: "trainium", NeuronDevices: 2, NeuronCores: 4,
+	}}, Type{Zones: []string{"us-west-2c"}, Fact: catalog.Fact{
+		Name: "inf1.large", Arch: "amd64", VCPU: 2, MemoryMiB: 8192, CPUManufacturer: "intel", Hypervisor: "nitro", ENIs: 3, IPv4PerENI: 10,
+		AcceleratorName: "inferentia", AcceleratorManufacturer: "aws", AcceleratorCount: 1,
+	}})
 }
 
 // furnished is a cloud with something of each kind.

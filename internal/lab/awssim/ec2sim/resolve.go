@@ -92,8 +92,8 @@ func (s *Service) resolveImage(p *launchPlan) error {
 	if p.image = s.images[p.data.ImageID]; p.image == nil {
 		return notFound(p.data.ImageID)
 	}
-	if p.image.Arch != p.instanceType.Arch {
-		return wire.Errorf("InvalidParameterValue", "The architecture '%s' of the specified instance type does not match the architecture '%s' of the specified AMI. Specify an instance type and an AMI that have matching architectures, and try again.", p.instanceType.Arch, p.image.Arch)
+	if p.image.Arch != p.instanceType.arch() {
+		return wire.Errorf("InvalidParameterValue", "The architecture '%s' of the specified instance type does not match the architecture '%s' of the specified AMI. Specify an instance type and an AMI that have matching architectures, and try again.", p.instanceType.arch(), p.image.Arch)
 	}
 	return nil
 }
@@ -144,8 +144,8 @@ func (s *Service) resolveInterfaces(p *launchPlan) error {
 		}
 		card := value(spec.Card)
 		perCard[card]++
-		if card >= int64(max(p.instanceType.Cards, 1)) {
-			return invalidValue("NetworkInterface.NetworkCardIndex", card, fmt.Sprintf("Instance type %s has %d network cards.", p.instanceType.Name, max(p.instanceType.Cards, 1)))
+		if card >= int64(p.instanceType.cards()) {
+			return invalidValue("NetworkInterface.NetworkCardIndex", card, fmt.Sprintf("Instance type %s has %d network cards.", p.instanceType.Name, p.instanceType.cards()))
 		}
 		if perCard[card] > p.instanceType.ENIs {
 			return wire.Errorf("AttachmentLimitExceeded", "Interface count %d exceeds the limit for %s", perCard[card], p.instanceType.Name)

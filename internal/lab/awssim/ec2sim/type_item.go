@@ -1,8 +1,10 @@
 package ec2sim
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"strings"
 )
 
 // typeItem is an instance type as DescribeInstanceTypes shows it.
@@ -120,13 +122,13 @@ type vcpuInfo struct {
 }
 
 func (s *Service) typeItem(t *Type) typeItem {
-	threads := max(t.ThreadsPerCore, 1)
+	threads := t.threadsPerCore()
 	out := typeItem{
 		AutoRecovery: !t.BareMetal, BareMetal: t.BareMetal, Burstable: t.Burstable, Current: t.CurrentGeneration,
 		EBS:        ebsInfo{OptimizedSupport: "unsupported", Encryption: "supported", NVMe: nvme(t.nitro())},
 		Hypervisor: t.Hypervisor, StorageSupported: t.NVMeGB > 0, Name: t.Name, MemoryMiB: t.MemoryMiB, Network: t.network(),
 		Enclaves: "unsupported", Placement: set[string]{"partition", "spread"},
-		Processor:   processorInfo{Manufacturer: t.Manufacturer, Architectures: set[string]{t.Arch}, ClockGHz: math.Round(float64(t.ClockMHz)/10) / 100},
+		Processor:   processorInfo{Manufacturer: maker(t.CPUManufacturer), Architectures: set[string]{t.arch()}, ClockGHz: math.Round(float64(t.ClockMHz)/10) / 100},
 		RootDevices: set[string]{"ebs"}, UsageClasses: t.UsageClasses, Virtualization: set[string]{"hvm"},
 		VCPU: vcpuInfo{max(t.VCPU/threads, 1), threads, t.VCPU},
 	}
@@ -153,18 +155,34 @@ func (s *Service) typeItem(t *Type) typeItem {
 }
 
 func (t *Type) addDevices(out *typeItem) {
-	if len(t.GPUs) > 0 {
-		out.GPUs = &gpuInfo{GPUs: deviceInfos(t.GPUs)}
-		for _, g := range t.GPUs {
-			out.GPUs.TotalMiB += int64(g.Count) * g.MemoryMiB
+	if t.GPUName != "" {
+		gpu := deviceInfo{Count: t.GPUCount, Manufacturer: maker(t.GPUManufacturer), Name: spell(t.GPUName)}
+		if t.GPUMemoryMiB > 0 {
+			gpu.Memory = &deviceSize{t.GPUMemoryMiB}
 		}
+		out.GPUs = &gpuInfo{set[deviceInfo]{gpu}, int64(t.GPUCount) * t.GPUMemoryMiB}
 	}
-	if len(t.InferenceChips) > 0 {
-		out.Inference = &inferenceInfo{deviceInfos(t.InferenceChips)}
+	switch {
+	case t.NeuronDevices > 0: // EC2 names no manufacturer of these
+		device := deviceInfo{Count: t.NeuronDevices, Name: spell(cmp.Or(t.AcceleratorName, "neuron")), Cores: &coreInfo{t.NeuronCores / t.NeuronDevices, 2}}
+		out.Neuron = &neuronInfo{set[deviceInfo]{device}}
+	case t.AcceleratorName != "":
+		out.Inference = &inferenceInfo{[]deviceInfo{{Count: t.AcceleratorCount, Manufacturer: maker(t.AcceleratorManufacturer), Name: spell(t.AcceleratorName)}}}
 	}
-	if len(t.NeuronDevices) > 0 {
-		out.Neuron = &neuronInfo{deviceInfos(t.NeuronDevices)}
+}
+
+// spell undoes the label form of a device's name, but for the case of letters.
+func spell(name string) string { return strings.ToUpper(strings.ReplaceAll(name, "-", " ")) }
+
+// maker writes a manufacturer as EC2 does: clients compare the exact spelling.
+func maker(name string) string {
+	switch name {
+	case "":
+		return ""
+	case "amd", "aws", "nvidia":
+		return strings.ToUpper(name)
 	}
+	return strings.ToUpper(name[:1]) + name[1:]
 }
 
 func (t *Type) nitro() bool { return t.Hypervisor != "xen" }
@@ -176,23 +194,8 @@ func nvme(required bool) string {
 	return "unsupported"
 }
 
-func deviceInfos(devices []Device) []deviceInfo {
-	var out []deviceInfo
-	for _, d := range devices {
-		info := deviceInfo{Count: d.Count, Manufacturer: d.Manufacturer, Name: d.Name}
-		if d.MemoryMiB > 0 {
-			info.Memory = &deviceSize{d.MemoryMiB}
-		}
-		if d.Cores > 0 {
-			info.Cores, info.Manufacturer = &coreInfo{d.Cores, 2}, "" // neuron devices name no manufacturer
-		}
-		out = append(out, info)
-	}
-	return out
-}
-
 func (t *Type) network() networkInfo {
-	cards := max(t.Cards, 1)
+	cards := t.cards()
 	out := networkInfo{
 		EFAs: t.EFAs > 0, ENA: "required", Encryption: t.EncryptionInTransit, IPv4PerENI: t.IPv4PerENI, IPv6PerENI: t.IPv4PerENI,
 		IPv6: true, MaxCards: cards, MaxENIs: t.ENIs * cards, Performance: t.networkPerformance(),

@@ -4,6 +4,7 @@ import (
 	"hash/fnv"
 	"strings"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -24,36 +25,10 @@ type Zone struct {
 	Name, ID string
 }
 
-// Type is an instance type with its prices.
+// Type is an instance type with its prices. What is said of it, EC2 spells in
+// its own way.
 type Type struct {
-	Name              string
-	Arch              string // x86_64 or arm64
-	VCPU              int
-	ThreadsPerCore    int
-	MemoryMiB         int64
-	Manufacturer      string // of the processor: Intel, AMD, AWS
-	ClockMHz          int
-	Hypervisor        string // nitro, xen; empty for bare metal
-	BareMetal         bool
-	Burstable         bool
-	CurrentGeneration bool
-
-	ENIs           int // of the default network card
-	IPv4PerENI     int
-	Cards          int // network cards; 0 is 1
-	NetworkMbps    int // baseline; 0: EC2 has only words for it
-	EBSMbps        int // 0: not optimized for EBS by default
-	EBSVolumes     int // attached at once
-	SharedEBSSlots bool
-	EFAs           int
-	NVMeGB         int
-
-	GPUs                 []Device
-	InferenceChips       []Device
-	NeuronDevices        []Device
-	EncryptionInTransit  bool
-	NestedVirtualization bool
-	UsageClasses         []string // on-demand, spot
+	catalog.Fact
 
 	Zones    []string                  // names of the zones that offer it
 	OnDemand quantity.Money            // 0: no price
@@ -62,13 +37,25 @@ type Type struct {
 
 func (t *Type) key() string { return t.Name }
 
-// Device is a GPU or an accelerator of an instance type.
-type Device struct {
-	Name, Manufacturer string
-	Count              int
-	MemoryMiB          int64 // of each
-	Cores              int   // of each; neuron only
+// arch is the architecture as EC2 spells it.
+func (t *Type) arch() string {
+	if t.Arch == "amd64" {
+		return "x86_64"
+	}
+	return t.Arch
 }
+
+// threadsPerCore: processors of arm64 have one, as those with one vCPU.
+func (t *Type) threadsPerCore() int {
+	if t.Arch == "amd64" && t.VCPU > 1 {
+		return 2
+	}
+	return 1
+}
+
+// cards is the number of network cards, which the catalogue does not know:
+// types with several EFAs have one for each.
+func (t *Type) cards() int { return max(t.EFAs, 1) }
 
 // offering is one thing that capacity is counted for.
 type offering struct {
