@@ -92,12 +92,9 @@ func templateContracts() []contract {
 		{
 			name: "launch template: what is not there is named so",
 			run: func(ctx context.Context, w *world) facts {
-				return facts{
-					"name":    errorOf(w.ec2.DescribeLaunchTemplates(ctx, &ec2.DescribeLaunchTemplatesInput{LaunchTemplateNames: []string{"lt-none"}})),
-					"version": errorOf(w.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateName: aws.String("lt-none")})),
-				}
+				return facts{"name": errorOf(w.ec2.DescribeLaunchTemplates(ctx, &ec2.DescribeLaunchTemplatesInput{LaunchTemplateNames: []string{"lt-none"}}))}
 			},
-			want: facts{"name": "InvalidLaunchTemplateName.NotFoundException", "version": "InvalidLaunchTemplateName.NotFoundException"},
+			want: facts{"name": "InvalidLaunchTemplateName.NotFoundException"},
 		},
 		{
 			name: "launch template: an unknown id, and a deletion of what is not there",
@@ -124,45 +121,6 @@ func templateContracts() []contract {
 				return facts{"deleted": *a.LaunchTemplate.LaunchTemplateName, "left": w.templates(ctx, filter("tag:gone", "x")), "again": errorOf(w.createTemplate(ctx, "lt-gone-a"))}
 			},
 			want: facts{"deleted": "lt-gone-a", "left": []string{}, "again": "none"},
-		},
-		{
-			name: "launch template: a version gives back what was put in",
-			run: func(ctx context.Context, w *world) facts {
-				need(w.createTemplate(ctx, "lt-data"))
-				out := need(w.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateName: aws.String("lt-data"), Versions: []string{"$Latest"}}))
-				v := out.LaunchTemplateVersions[0]
-				d := v.LaunchTemplateData
-				disk := d.BlockDeviceMappings[0]
-				return facts{
-					"versions": len(out.LaunchTemplateVersions), "number": *v.VersionNumber, "default": *v.DefaultVersion, "image": *d.ImageId == w.image, "profile": *d.IamInstanceProfile.Name,
-					"user data": *d.UserData, "device": *disk.DeviceName, "size": *disk.Ebs.VolumeSize, "type": disk.Ebs.VolumeType, "encrypted": *disk.Ebs.Encrypted,
-					"tokens": d.MetadataOptions.HttpTokens, "hops": *d.MetadataOptions.HttpPutResponseHopLimit, "group": d.NetworkInterfaces[0].Groups[0] == w.group,
-					"tag": *d.TagSpecifications[0].Tags[0].Value, "monitored": *d.Monitoring.Enabled,
-				}
-			},
-			want: facts{
-				"versions": 1, "number": int64(1), "default": true, "image": true, "profile": profile, "user data": "aGVsbG8=", "device": "/dev/xvda", "size": int32(20),
-				"type": types.VolumeTypeGp3, "encrypted": true, "tokens": types.LaunchTemplateHttpTokensStateRequired, "hops": int32(1), "group": true, "tag": "a", "monitored": true,
-			},
-		},
-		{
-			name: "launch template: a second version is the latest, the first stays the default",
-			run: func(ctx context.Context, w *world) facts {
-				need(w.createTemplate(ctx, "lt-versions"))
-				made := need(w.ec2.CreateLaunchTemplateVersion(ctx, &ec2.CreateLaunchTemplateVersionInput{
-					LaunchTemplateName: aws.String("lt-versions"), LaunchTemplateData: &types.RequestLaunchTemplateData{InstanceType: types.InstanceTypeM5Large},
-				}))
-				t := need(w.ec2.DescribeLaunchTemplates(ctx, &ec2.DescribeLaunchTemplatesInput{LaunchTemplateNames: []string{"lt-versions"}})).LaunchTemplates[0]
-				version := func(name string) int64 {
-					out := need(w.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateName: aws.String("lt-versions"), Versions: []string{name}}))
-					return *out.LaunchTemplateVersions[0].VersionNumber
-				}
-				return facts{
-					"number": *made.LaunchTemplateVersion.VersionNumber, "default": *t.DefaultVersionNumber, "latest": *t.LatestVersionNumber,
-					"$Latest": version("$Latest"), "$Default": version("$Default"), "1": version("1"),
-				}
-			},
-			want: facts{"number": int64(2), "default": int64(1), "latest": int64(2), "$Latest": int64(2), "$Default": int64(1), "1": int64(1)},
 		},
 	}
 }

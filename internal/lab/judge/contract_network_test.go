@@ -94,10 +94,9 @@ func networkContracts() []contract {
 				return facts{
 					"subnet": errorOf(w.ec2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{SubnetIds: []string{"subnet-0123456789abcdef0"}})),
 					"group":  errorOf(w.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: []string{"sg-0123456789abcdef0"}})),
-					"vpc":    errorOf(w.ec2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{"vpc-0123456789abcdef0"}})),
 				}
 			},
-			want: facts{"subnet": "InvalidSubnetID.NotFound", "group": "InvalidGroup.NotFound", "vpc": "InvalidVpcID.NotFound"},
+			want: facts{"subnet": "InvalidSubnetID.NotFound", "group": "InvalidGroup.NotFound"},
 		},
 		{
 			name: "network: a filter that does not exist is refused",
@@ -129,22 +128,6 @@ func networkContracts() []contract {
 				}
 			},
 			want: facts{"name": true, "tag": true, "wildcard": true, "key": true, "id": true, "name wildcard": true, "none": false},
-		},
-		{
-			name: "zones: three of the region are available",
-			run: func(ctx context.Context, w *world) facts {
-				out := need(w.ec2.DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{ZoneNames: zones()})).AvailabilityZones
-				return facts{"names": sortedBy(out, func(z types.AvailabilityZone) string { return *z.ZoneName }), "state": out[0].State, "region": *out[0].RegionName, "id": (*out[0].ZoneId)[:7]}
-			},
-			want: facts{"names": zones(), "state": types.AvailabilityZoneStateAvailable, "region": region, "id": "usw2-az"},
-		},
-		{
-			name: "regions: this one is known",
-			run: func(ctx context.Context, w *world) facts {
-				out := need(w.ec2.DescribeRegions(ctx, &ec2.DescribeRegionsInput{RegionNames: []string{region}})).Regions
-				return facts{"names": sortedBy(out, func(r types.Region) string { return *r.RegionName })}
-			},
-			want: facts{"names": []string{region}},
 		},
 	}
 }

@@ -175,7 +175,6 @@ func sweepCatalogue(ctx context.Context, w *world) {
 	w.cloud.EC2.SeedImage(ec2sim.Image{Name: "windows", Arch: "x86_64", Platform: "windows", Deprecated: time.Now().Add(time.Hour)})
 	w.cloud.EC2.SeedImage(ec2sim.Image{Name: "mine", Arch: "arm64", OwnerID: account, RootDevice: "/dev/xvda", RootGiB: 8})
 	need(w.ec2.DescribeImages(ctx, nil))
-	need(w.ec2.DescribeVpcs(ctx, nil))
 	need(w.ec2.DescribePlacementGroups(ctx, nil))
 	w.cloud.EC2.SeedReservation(ec2sim.Reservation{InstanceType: "m5.large", Zone: "us-west-2b", Count: 2, Match: "open", End: time.Now().Add(time.Hour), Tags: map[string]string{"a": "1"}})
 	need(w.ec2.DescribeCapacityReservations(ctx, nil))

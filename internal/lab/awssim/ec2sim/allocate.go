@@ -3,7 +3,6 @@ package ec2sim
 import (
 	"cmp"
 	"errors"
-	"hash/fnv"
 	"math"
 	"slices"
 
@@ -34,15 +33,11 @@ type candidate struct {
 	price    quantity.Money // math.MaxInt64 where unknown
 	priority float64
 	enough   bool // the whole target fits
-	depth    uint32
 }
 
 // fill launches up to target instances of the capacity type, from the best
 // pool first; a pool that fails or runs out is reported, and the next is tried.
 func (f *fleet) fill(capacityType, strategy string, target int, pools []fleetPool) {
-	if target == 0 {
-		return
-	}
 	for _, candidate := range f.rank(capacityType, strategy, target, pools) {
 		if target == 0 {
 			return
@@ -62,8 +57,7 @@ func (f *fleet) rank(capacityType, strategy string, target int, pools []fleetPoo
 
 // compare orders pools as the allocation strategy does. EC2 does not publish
 // how it weighs spot capacity; here a pool that cannot hold the target comes
-// after those that can, and for capacity-optimized a fixed depth by pool
-// decides. Equal pools go by type and zone, so that a run can be repeated.
+// after those that can. Equal pools go by type and zone, so that a run can be repeated.
 func compare(strategy string, a, b candidate) int {
 	enough := boolean(b.enough) - boolean(a.enough)
 	price := cmp.Compare(a.price, b.price)
@@ -75,8 +69,6 @@ func compare(strategy string, a, b candidate) int {
 		return cmp.Or(enough, price, name)
 	case "capacity-optimized-prioritized":
 		return cmp.Or(enough, cmp.Compare(a.priority, b.priority), price, name)
-	case "capacity-optimized":
-		return cmp.Or(enough, cmp.Compare(b.depth, a.depth), price, name)
 	default: // lowest-price
 		return cmp.Or(price, name)
 	}
@@ -119,9 +111,6 @@ func (f *fleet) judge(pool fleetPool, capacityType string, target int) candidate
 	if out.plan.targeted {
 		out.enough = f.s.left(out.plan.reservation) >= target
 	}
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(out.plan.instanceType.Name + "/" + zone))
-	out.depth = h.Sum32() % 1000
 	return out
 }
 

@@ -12,14 +12,14 @@ const maxOverrides = 300
 
 type createFleetRequest struct {
 	dryRun
-	ClientToken string          `q:"ClientToken"`
-	Context     string          `q:"Context"` // an opaque label of the requester
-	Configs     []fleetConfig   `q:"LaunchTemplateConfigs,required"`
-	OnDemand    onDemandOptions `q:"OnDemandOptions"`
-	Spot        spotOptions     `q:"SpotOptions"`
-	TagSpecs    []tagSpec       `q:"TagSpecification"`
-	Target      fleetTarget     `q:"TargetCapacitySpecification,required"`
-	Type        string          `q:"Type"`
+	ClientToken string        `q:"ClientToken"`
+	Context     string        `q:"Context"` // an opaque label of the requester
+	Configs     []fleetConfig `q:"LaunchTemplateConfigs,required"`
+	OnDemand    fleetOptions  `q:"OnDemandOptions"`
+	Spot        fleetOptions  `q:"SpotOptions"`
+	TagSpecs    []tagSpec     `q:"TagSpecification"`
+	Target      fleetTarget   `q:"TargetCapacitySpecification,required"`
+	Type        string        `q:"Type"`
 }
 
 type fleetConfig struct {
@@ -41,23 +41,13 @@ type fleetOverride struct {
 	SubnetID     string   `q:"SubnetId" xml:"subnetId,omitempty"`
 }
 
-type onDemandOptions struct {
-	Strategy     string `q:"AllocationStrategy"`
-	Reservations *struct {
-		Usage string `q:"UsageStrategy"` // there are no reservations to use first
-	} `q:"CapacityReservationOptions"`
-}
-
-type spotOptions struct {
-	Strategy     string `q:"AllocationStrategy"`
-	Interruption string `q:"InstanceInterruptionBehavior"`
+type fleetOptions struct {
+	Strategy string `q:"AllocationStrategy"`
 }
 
 type fleetTarget struct {
-	Default  string `q:"DefaultTargetCapacityType"`
-	OnDemand int    `q:"OnDemandTargetCapacity"`
-	Spot     int    `q:"SpotTargetCapacity"`
-	Total    int    `q:"TotalTargetCapacity,required"`
+	Type  string `q:"DefaultTargetCapacityType"`
+	Total int    `q:"TotalTargetCapacity,required"`
 }
 
 type fleetAnswer struct {
@@ -108,9 +98,11 @@ func createFleet(c *call, in *createFleetRequest) (any, error) {
 		}
 		f := &fleet{call: c, id: c.s.newID("fleet"), clientToken: in.ClientToken, tagSpecs: in.TagSpecs}
 		f.answer.FleetID = f.id
-		onDemandTarget, spotTarget := in.Target.split()
-		f.fill(onDemand, in.OnDemand.Strategy, onDemandTarget, pools)
-		f.fill(spot, in.Spot.Strategy, spotTarget, pools)
+		if in.Target.Type == spot {
+			f.fill(spot, in.Spot.Strategy, in.Target.Total, pools)
+		} else {
+			f.fill(onDemand, in.OnDemand.Strategy, in.Target.Total, pools)
+		}
 		if len(f.answer.Instances) > 0 {
 			c.s.resources[f.id] = &resource{id: f.id, kind: kindFleet, tags: tagsFor(kindFleet, in.TagSpecs)}
 		}
@@ -129,21 +121,16 @@ func (in *createFleetRequest) check() error {
 	if overrides > maxOverrides {
 		return wire.Errorf("InvalidParameterValue", "The request has %d launch template overrides; at most %d are allowed.", overrides, maxOverrides)
 	}
-	if in.Target.Total < 1 || in.Target.OnDemand < 0 || in.Target.Spot < 0 || in.Target.OnDemand+in.Target.Spot > in.Target.Total {
-		return invalidValue("TargetCapacitySpecification.TotalTargetCapacity", in.Target.Total, "It must be positive and at least the sum of the on-demand and spot targets.")
+	if in.Target.Total < 1 {
+		return invalidValue("TargetCapacitySpecification.TotalTargetCapacity", in.Target.Total, "It must be positive.")
 	}
-	switch in.Target.Default {
-	case "", onDemand, spot:
-	default:
-		return invalidValue("TargetCapacitySpecification.DefaultTargetCapacityType", in.Target.Default, "Expected on-demand or spot.")
+	if err := oneOf("TargetCapacitySpecification.DefaultTargetCapacityType", in.Target.Type, onDemand, spot); err != nil {
+		return err
 	}
 	if err := oneOf("OnDemandOptions.AllocationStrategy", in.OnDemand.Strategy, "lowest-price", "prioritized"); err != nil {
 		return err
 	}
-	if err := oneOf("SpotOptions.AllocationStrategy", in.Spot.Strategy, "lowest-price", "capacity-optimized", "capacity-optimized-prioritized", "price-capacity-optimized"); err != nil {
-		return err
-	}
-	if err := oneOf("SpotOptions.InstanceInterruptionBehavior", in.Spot.Interruption, "terminate"); err != nil {
+	if err := oneOf("SpotOptions.AllocationStrategy", in.Spot.Strategy, "lowest-price", "capacity-optimized-prioritized", "price-capacity-optimized"); err != nil {
 		return err
 	}
 	return checkTagSpecs(in.TagSpecs, kindFleet, kindInstance, kindVolume, kindInterface)
@@ -155,16 +142,6 @@ func oneOf(parameter, value string, allowed ...string) error {
 		return nil
 	}
 	return invalidValue(parameter, value, "The simulator knows "+strings.Join(allowed, ", ")+".")
-}
-
-// split returns the on-demand and the spot target; what neither names goes to
-// the default type.
-func (t fleetTarget) split() (onDemandTarget, spotTarget int) {
-	rest := t.Total - t.OnDemand - t.Spot
-	if t.Default == spot {
-		return t.OnDemand, t.Spot + rest
-	}
-	return t.OnDemand + rest, t.Spot
 }
 
 // fleetPools lists the (template, override) pairs to choose from. A template

@@ -104,9 +104,7 @@ type describeImagesRequest struct {
 	listing
 	IDs               []string `q:"ImageId"`
 	Owners            []string `q:"Owner"`
-	ExecutableBy      []string `q:"ExecutableBy"`
 	IncludeDeprecated bool     `q:"IncludeDeprecated"`
-	IncludeDisabled   bool     `q:"IncludeDisabled"` // no image here is ever disabled
 }
 
 func checkImageIDs(ids ...string) error {
@@ -130,7 +128,7 @@ func describeImages(c *call, in *describeImagesRequest) (any, error) {
 	found = slices.DeleteFunc(found, func(i *image) bool {
 		// Deprecated images are left out for all but their owner, unless asked for by id.
 		hidden := !in.IncludeDeprecated && len(in.IDs) == 0 && i.deprecated(now) && i.OwnerID != c.s.cfg.Account
-		return hidden || !i.ownedBy(in.Owners, c.s.cfg.Account) || !i.runnableBy(in.ExecutableBy)
+		return hidden || !i.ownedBy(in.Owners, c.s.cfg.Account)
 	})
 	return list[*image, imageItem]{set: "imagesSet", item: (*Service).imageItem, minPage: 1, maxPage: 1000}.page(c, in.listing, found)
 }
@@ -147,11 +145,6 @@ func (i *image) ownedBy(owners []string, self string) bool {
 	return slices.ContainsFunc(owners, func(owner string) bool {
 		return owner == i.OwnerID || owner == i.OwnerAlias && owner != "" || owner == "self" && i.OwnerID == self
 	})
-}
-
-// runnableBy: every image is public.
-func (i *image) runnableBy(who []string) bool {
-	return len(who) == 0 || slices.Contains(who, "all")
 }
 
 func (i *image) details() string {

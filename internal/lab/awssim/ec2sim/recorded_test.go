@@ -111,7 +111,7 @@ func recordedLists(c *cloud) []recordedList {
 		}},
 		{"DescribeInstanceTypeOfferings", "location", []string{"LocationType", "availability-zone"}, []string{"instance-type=r5.large", "location=us-west-2b"}},
 		{"DescribeInstanceTypeOfferings", "instanceType", nil, []string{"instance-type=r5.large"}},
-		{"DescribeSpotPriceHistory", "instanceType", []string{"InstanceType.1", "m5.large", "InstanceType.2", "r5.large"}, []string{
+		{"DescribeSpotPriceHistory", "instanceType", []string{"Filter.2.Name", "instance-type", "Filter.2.Value.1", "m5.large", "Filter.2.Value.2", "r5.large"}, []string{
 			"availability-zone=us-west-2b", "availability-zone-id=usw2-az1", "instance-type=r5.large", "product-description=Linux/UNIX", "spot-price=0.03*", "timestamp=2026*",
 		}},
 		{"DescribeTags", "resourceId", nil, []string{"key=team", "resource-id=subnet-*", "resource-type=volume", "value=a"}},

@@ -169,7 +169,7 @@ func TestSDK_ReadsTheCatalogue(t *testing.T) {
 		t.Errorf("%d types, %d offerings, %v; want 5 and 13", len(listed.InstanceTypes), len(offerings.InstanceTypeOfferings), err)
 	}
 	prices, err := client.DescribeSpotPriceHistory(ctx, &ec2.DescribeSpotPriceHistoryInput{
-		StartTime: aws.Time(time.Now()), MaxResults: aws.Int32(2000), ProductDescriptions: []string{"Linux/UNIX"}, InstanceTypes: []types.InstanceType{"m5.large"},
+		StartTime: aws.Time(time.Now()), MaxResults: aws.Int32(2000), ProductDescriptions: []string{"Linux/UNIX"}, Filters: []types.Filter{{Name: aws.String("instance-type"), Values: []string{"m5.large"}}},
 	})
 	if err != nil || len(prices.SpotPriceHistory) != 3 || *prices.SpotPriceHistory[1].SpotPrice != "0.031000" || *prices.SpotPriceHistory[1].AvailabilityZone != "us-west-2b" {
 		t.Errorf("prices %+v, %v", prices, err)

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -68,25 +67,12 @@ func (p spotPriceItem) key() string { return p.Type + "/" + p.Zone }
 
 type describeSpotPricesRequest struct {
 	listing
-	Zone     string    `q:"AvailabilityZone"`
-	ZoneID   string    `q:"AvailabilityZoneId"`
-	Types    []string  `q:"InstanceType"`
 	Products []string  `q:"ProductDescription"`
-	Start    time.Time `q:"StartTime"`
-	End      time.Time `q:"EndTime"`
+	Start    time.Time `q:"StartTime"` // prices never change: the one in force is the answer
 }
 
-// describeSpotPriceHistory shows the present prices only: prices here never
-// change, so that whatever the period is, the price in force is the answer.
 func describeSpotPriceHistory(c *call, in *describeSpotPricesRequest) (any, error) {
-	if !in.End.IsZero() && in.End.Before(in.Start) {
-		return nil, wire.Errorf("InvalidParameterValue", "The end time must not be before the start time.")
-	}
-	items := c.s.spotPrices()
-	items = slices.DeleteFunc(items, func(p spotPriceItem) bool {
-		return in.Zone != "" && p.Zone != in.Zone || in.ZoneID != "" && p.ZoneID != in.ZoneID ||
-			len(in.Types) > 0 && !slices.Contains(in.Types, p.Type) || len(in.Products) > 0 && !slices.Contains(in.Products, p.Product)
-	})
+	items := slices.DeleteFunc(c.s.spotPrices(), func(p spotPriceItem) bool { return len(in.Products) > 0 && !slices.Contains(in.Products, p.Product) })
 	return list[spotPriceItem, spotPriceItem]{set: "spotPriceHistorySet", item: itself[spotPriceItem], minPage: 1, defaultPage: 1000}.page(c, in.listing, items)
 }
 
