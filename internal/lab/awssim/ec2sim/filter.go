@@ -41,7 +41,7 @@ func (f filter) texts(item reflect.Value) []string {
 		path, _ := fieldOf(item.Type(), f.Name)
 		return textsAt(item, path)
 	}
-	for _, t := range item.FieldByName("Tags").Interface().(set[tag]) { //nolint:errcheck // every Tags is one
+	for _, t := range item.FieldByName("Tags").Interface().(set[tag]) {
 		if t.Key == key {
 			return []string{t.Value}
 		}

@@ -1,6 +1,10 @@
 package ec2sim
 
-import "github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
+import (
+	"slices"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
+)
 
 // placementGroup is what the account never has.
 type placementGroup struct{ *resource }
@@ -23,7 +27,7 @@ type describePlacementGroupsRequest struct {
 
 func describePlacementGroups(c *call, in *describePlacementGroupsRequest) (any, error) {
 	none, err := list[placementGroup, placementGroupItem]{set: "placementGroupSet"}.page(c, in.listing, nil)
-	if named := append(in.Names, in.IDs...); err == nil && len(named) > 0 {
+	if named := slices.Concat(in.Names, in.IDs); err == nil && len(named) > 0 {
 		err = wire.Errorf("InvalidPlacementGroup.Unknown", "The Placement Group '%s' is unknown.", named[0])
 	}
 	return none, err
