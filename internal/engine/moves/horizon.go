@@ -30,10 +30,10 @@ const (
 	mostLevels = 10_000
 	// leastHorizon bounds what moves cost in demand that never rests.
 	leastHorizon = time.Second
-	// parts is how many parts PayBack has. The trend has the demand at the end of each, as far
-	// back as noted parts, which is twice PayBack. Noise within a part does not count.
-	parts = 120
-	noted = 2 * parts
+	// The trend has the demand at the end of each part of this length, as far back as noted
+	// parts. Noise within a part does not count.
+	partTime = time.Minute
+	noted    = 240
 	// depths is of how many parts of what could be saved it is asked how long the demand takes
 	// to move by as much.
 	depths = 8
@@ -53,7 +53,7 @@ func (s *State) observe(v view.View, landing bool) {
 	if _, _, moving := later.underWay(v, landing); !moving {
 		pods := demand(v.Snapshot)
 		s.past.sees(pods, v.Now)
-		s.past.trend = s.past.trend.sees(pods, v.Now.UnixNano()/int64(max(1, v.Policy.PayBack/parts)))
+		s.past.trend = s.past.trend.sees(pods, v.Now.UnixNano()/int64(partTime))
 	}
 }
 
@@ -207,7 +207,7 @@ func (t *trend) stays(margin int64, most time.Duration) time.Duration {
 		}
 		squares += stay * stay
 	}
-	return min(most, time.Duration(quantity.MulDiv(int64(most), int64(squares), noted*parts)))
+	return min(most, time.Duration(quantity.MulDiv(int64(partTime), int64(squares), noted)))
 }
 
 // begin begins the search with what moves cost within the horizon, which is found here.

@@ -97,7 +97,7 @@ func steady(from, each int64, minutes int) (levels []since) {
 
 func trendOf(levels []since) (t *trend) {
 	for _, l := range levels {
-		t = t.sees(l.pods, int64(l.minute)) // a part of PayBack is a minute
+		t = t.sees(l.pods, int64(l.minute)) // a part is a minute
 	}
 	return t
 }
@@ -143,7 +143,7 @@ func TestTrend_ASavingLastsForAPartAtLeastAndForPayBackAtMost(t *testing.T) {
 			part += rapid.Int64Range(0, 3).Draw(t, "parts")
 			of = of.sees(rapid.Int64Range(0, 1000).Draw(t, "pods"), part)
 		}
-		if got := of.lasts(rapid.Int64Range(0, 2000).Draw(t, "saved"), payBack); got < payBack/parts || got > payBack {
+		if got := of.lasts(rapid.Int64Range(0, 2000).Draw(t, "saved"), payBack); got < partTime || got > payBack {
 			t.Fatalf("%s", got)
 		}
 	})

@@ -123,8 +123,8 @@ func DefaultPolicy() Policy {
 		Moves: Moves{
 			LeastSaving: quantity.NanoDollars / 200,   // $0.005
 			PodMove:     quantity.NanoDollars / 5_000, // $0.0002
-			PayBack:     2 * time.Hour,
-			MoveTime:    20 * time.Minute,
+			PayBack:     3 * time.Hour,
+			MoveTime:    30 * time.Minute,
 			Landing:     plan.LandAuto,
 			MostClosed:  300,
 		},

@@ -89,7 +89,7 @@ func moveConstants() []constant {
 	}{
 		{"moves/moves.go", []string{"sweepEvery", "mostDoublings", "sliceOfWork", "sliceEvery", "targetLasts", "changedPart", "mostOutdated", "blockedFor", "landsWithin", "restsFor", "mostRest", "suppositions"}},
 		{"moves/state.go", []string{"stableFor", "growthLasts", "longestUnrest", "mostBetween"}},
-		{"moves/horizon.go", []string{"levelPart", "mostLevels", "leastHorizon", "parts", "noted", "depths"}},
+		{"moves/horizon.go", []string{"levelPart", "mostLevels", "leastHorizon", "partTime", "noted", "depths"}},
 		{"moves/target.go", []string{"leastPhased", "phasedPart"}},
 		{"moves/breaker.go", []string{"undonePart", "firstPause", "longestPause", "forgivenAfter", "forgiven"}},
 		{"moves/changed.go", []string{"largeFleet", "triedPart", "tryWork"}},
