@@ -169,11 +169,11 @@ func (c *converter) betaClass(d document, old wire.EC2NodeClass) {
 		c.identity(s, "spec", spec.InstanceProfile, &out)
 	}
 	c.betaImages(s, spec, &out)
-	var images []string
-	for _, t := range out.AMISelectorTerms {
-		images = append(images, t.ID)
-	}
-	c.suspects(s, "spec", out, images...)
+	id := func(t wire.SelectorTerm) string { return t.ID }
+	singleIDs(c, s, "spec.subnetSelectorTerms", out.SubnetSelectorTerms, id)
+	singleIDs(c, s, "spec.securityGroupSelectorTerms", out.SecurityGroupSelectorTerms, id)
+	singleIDs(c, s, "spec.amiSelectorTerms", spec.AMISelectorTerms, id)
+	c.profileName(s, "spec.instanceProfile", out.InstanceProfile)
 	c.addClass(&class{subject: s, out: nodeClass{APIVersion: currentClass, Kind: wire.KindEC2NodeClass, Metadata: c.metadata(s, old.Metadata), Spec: out}})
 }
 

@@ -39,7 +39,7 @@ func (c *converter) addTemplate(s subject, base string, m meta, spec wire.AWSNod
 	}
 	c.images(s, base, spec, &out)
 	c.identity(s, base, spec.InstanceProfile, &out)
-	c.suspects(s, base, nodeClassSpec{InstanceProfile: out.InstanceProfile})
+	c.profileName(s, base+".instanceProfile", out.InstanceProfile)
 	out.MetadataOptions = c.templateMetadata(s, base+".metadataOptions", spec.MetadataOptions)
 	c.warn(s, base, "v1alpha1 gave no public address where all subnets are private, and v1 leaves that to the subnets", "set associatePublicIPAddress: false, if a policy requires it")
 	c.addClass(&class{subject: s, out: nodeClass{APIVersion: currentClass, Kind: wire.KindEC2NodeClass, Metadata: m, Spec: out}})

@@ -48,11 +48,10 @@ func (c *converter) keepClass(d document) {
 		c.forHCL(s, "spec.kubelet.containerRuntime", "is left out, as v1 has no such field", "remove it")
 		k.ContainerRuntime = ""
 	}
-	var images []string
-	for _, t := range in.Spec.AMISelectorTerms {
-		images = append(images, t.ID)
-	}
-	c.suspects(s, "spec", in.Spec.nodeClassSpec, images...)
+	singleIDs(c, s, "spec.subnetSelectorTerms", in.Spec.SubnetSelectorTerms, func(t subnetInput) string { return t.ID })
+	singleIDs(c, s, "spec.securityGroupSelectorTerms", in.Spec.SecurityGroupSelectorTerms, func(t groupInput) string { return t.ID })
+	singleIDs(c, s, "spec.amiSelectorTerms", in.Spec.AMISelectorTerms, func(t imageInput) string { return t.ID })
+	c.profileName(s, "spec.instanceProfile", in.Spec.InstanceProfile)
 	c.addClass(&class{subject: s, current: &in.Spec, out: nodeClass{Metadata: c.keptMeta(in.Metadata)}})
 }
 

@@ -175,7 +175,7 @@ func (w *hclWriter) object(v reflect.Value) hclwrite.Tokens {
 	var all []hclwrite.ObjectAttrTokens
 	small := slices.Contains([]reflect.Type{
 		reflect.TypeFor[wire.Taint](), reflect.TypeFor[wire.Requirement](), reflect.TypeFor[wire.Budget](), reflect.TypeFor[wire.SelectorTerm](),
-		reflect.TypeFor[imageTerm](), reflect.TypeFor[imageInput](), reflect.TypeFor[reservationTerm](),
+		reflect.TypeFor[imageTerm](), reflect.TypeFor[subnetInput](), reflect.TypeFor[groupInput](), reflect.TypeFor[imageInput](), reflect.TypeFor[reservationTerm](),
 	}, v.Type())
 	for _, f := range reflect.VisibleFields(v.Type()) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")

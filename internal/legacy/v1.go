@@ -114,6 +114,8 @@ type classInput struct {
 // classInputSpec has what only v1 has, beside what a conversion writes.
 type classInputSpec struct {
 	nodeClassSpec
+	SubnetSelectorTerms        []subnetInput        `json:"subnetSelectorTerms"`
+	SecurityGroupSelectorTerms []groupInput         `json:"securityGroupSelectorTerms"`
 	AMISelectorTerms    []imageInput      `json:"amiSelectorTerms"`
 	BlockDeviceMappings []mappingInput    `json:"blockDeviceMappings,omitempty"`
 	Reservations        []reservationTerm `json:"capacityReservationSelectorTerms,omitempty"`
@@ -149,6 +151,17 @@ type amount string
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (a *amount) UnmarshalJSON(data []byte) error { return (*wire.Quantity)(a).UnmarshalJSON(data) }
+
+type subnetInput struct {
+	Tags map[string]string `json:"tags,omitempty"`
+	ID   string            `json:"id,omitempty"`
+}
+
+type groupInput struct {
+	Tags map[string]string `json:"tags,omitempty"`
+	ID   string            `json:"id,omitempty"`
+	Name string            `json:"name,omitempty"`
+}
 
 type imageInput struct {
 	Alias        string            `json:"alias,omitempty"`
