@@ -491,7 +491,7 @@ func TestStandings_SayThatAStaticPoolKeepsItsNodes(t *testing.T) {
 	w := staticWorld(t, 2).pods("web", 1, 900)
 	w.settle(50, nil)
 	for _, s := range w.standings() {
-		if s.Pool == "static" && (s.Stay.Reason != plan.StaticPool || !strings.Contains(s.Explain(), "static NodePool static (spec.replicas: 2) keeps so many nodes")) {
+		if s.Pool == "static" && (s.Stay.Reason != plan.StaticPool || !strings.Contains(s.Explain(), "static NodePool static (spec.replicas: 2) has no node to spare")) {
 			t.Errorf("%s: %+v", s.Explain(), s)
 		}
 	}

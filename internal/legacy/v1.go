@@ -114,12 +114,12 @@ type classInput struct {
 // classInputSpec has what only v1 has, beside what a conversion writes.
 type classInputSpec struct {
 	nodeClassSpec
-	SubnetSelectorTerms        []subnetInput        `json:"subnetSelectorTerms"`
-	SecurityGroupSelectorTerms []groupInput         `json:"securityGroupSelectorTerms"`
-	AMISelectorTerms    []imageInput      `json:"amiSelectorTerms"`
-	BlockDeviceMappings []mappingInput    `json:"blockDeviceMappings,omitempty"`
-	Reservations        []reservationTerm `json:"capacityReservationSelectorTerms,omitempty"`
-	Kubelet             *kubeletInput     `json:"kubelet,omitempty"`
+	SubnetSelectorTerms        []subnetInput     `json:"subnetSelectorTerms"`
+	SecurityGroupSelectorTerms []groupInput      `json:"securityGroupSelectorTerms"`
+	AMISelectorTerms           []imageInput      `json:"amiSelectorTerms"`
+	BlockDeviceMappings        []mappingInput    `json:"blockDeviceMappings,omitempty"`
+	Reservations               []reservationTerm `json:"capacityReservationSelectorTerms,omitempty"`
+	Kubelet                    *kubeletInput     `json:"kubelet,omitempty"`
 }
 
 // kubeletInput is wire.Kubelet with expressions, and with any further field; see withExtra.

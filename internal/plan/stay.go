@@ -141,7 +141,7 @@ func (s Stay) explain() string {
 // explainPool is explain for reasons that need only what the static pool of the node says.
 func (s Stay) explainPool() string {
 	return fmt.Sprintf(map[StayReason]string{
-		StaticPool:    "static NodePool %s keeps so many nodes",
+		StaticPool:    "static NodePool %s has no node to spare",
 		LimitFull:     "limits.nodes of static NodePool %q leaves no room for a replacement of the node: raise limits.nodes above spec.replicas",
 		NoReplacement: "no replacement of the node can be launched: %s",
 	}[s.Reason], s.Detail)

@@ -119,7 +119,7 @@ func (a *Actor) delete(ctx context.Context, d plan.Delete, budgets *budgets) err
 	why, err := "", error(nil)
 	switch {
 	case d.Checked && d.Node != "":
-		why, err = a.look(ctx, d, budgets)
+		why, err = a.recheck(ctx, d, budgets)
 	case cached(d):
 		why, err = a.confirm(ctx, d, only)
 	}

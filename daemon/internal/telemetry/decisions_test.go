@@ -75,7 +75,7 @@ func TestRecorder_SaysOnceForEachReasonWhyANodeStays(t *testing.T) {
 		{func(*cluster.Objects) {}, forbids, `{nodepool="p",reason="ConsolidationPolicy",standing="stays"}`},
 		{func(*cluster.Objects) {}, "", `{nodepool="p",reason="ConsolidationPolicy",standing="stays"}`},
 		{protect, blocked, `{nodepool="p",reason="NodeDoNotDisrupt",standing="stays"}`},
-		{going, "", `{nodepool="p",reason="Drifted",standing="goes"}`},
+		{going, "", `{nodepool="p",reason="Drifted",standing="leaves"}`},
 		{protect, blocked, `{nodepool="p",reason="NodeDoNotDisrupt",standing="stays"}`},
 		{func(*cluster.Objects) {}, forbids, `{nodepool="p",reason="ConsolidationPolicy",standing="stays"}`},
 	} {

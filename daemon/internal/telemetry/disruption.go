@@ -53,7 +53,7 @@ func newDisruptions() *disruptions {
 		allowed: gauges("karpenter_nodepools_allowed_disruptions",
 			"Nodes of the NodePool that may be disrupted at the same time, those included that are; 2147483647 if no budget bounds it.", "nodepool", "reason"),
 		consuming: gauges("karpenter_nodepools_nodes_consuming_budgets", "Nodes of the NodePool that use its budgets up: disrupted or not ready.", "nodepool", "reason"),
-		nodes:     gauges("karpenterd_nodes", "Nodes by NodePool, by whether they stay or are deleted (goes), and by the reason.", "nodepool", "standing", "reason"),
+		nodes:     gauges("karpenterd_nodes", "Nodes by NodePool, by whether they stay or leave, and by the reason.", "nodepool", "standing", "reason"),
 		pools:     gauges("karpenterd_nodepool_standing", "1 for the reason why no more nodes of the NodePool are deleted now, or that some are.", "nodepool", "reason"),
 		targetNodes: gauge("karpenterd_consolidation_target_nodes",
 			"Nodes with pods that the last search of the fleet found to be worth deleting and that are not disrupted yet."),
@@ -223,7 +223,7 @@ func (d *disruptions) publish(all plan.Standings) {
 			d.eligible.WithLabelValues(snake(string(s.For))).Inc()
 		}
 		if s.DeletedFor != "" {
-			d.nodes.WithLabelValues(s.Pool, "goes", string(s.DeletedFor)).Inc()
+			d.nodes.WithLabelValues(s.Pool, "leaves", string(s.DeletedFor)).Inc()
 			continue
 		}
 		d.nodes.WithLabelValues(s.Pool, "stays", string(s.Stay.Reason)).Inc()

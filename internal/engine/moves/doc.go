@@ -3,7 +3,7 @@
 //
 // Next is called with the plan of each Step. The gates (gates.go) are one ordered list: they
 // say which nodes may go, and Standings explains by the same list why the others stay. Nodes
-// that are due come first (renew.go). Else the fleet is searched (search.go, look.go) by
+// that are due come first (renew.go). Else the fleet is searched (search.go, changed.go) by
 // package consolidate; what the search chooses is the target, which the following Steps carry
 // out (begin.go). A node goes by a Supposition (suppose.go): a second plan in which it is
 // gone, which the Planner makes.

@@ -54,11 +54,11 @@ func (a *Actor) listBudgets(ctx context.Context, namespace string) (out []cluste
 	return out, nil
 }
 
-// look looks at the node and its pods for the last time, and says why the node stays for
+// recheck looks at the node and its pods for the last time, and says why the node stays for
 // now; empty if it may go. The list of pods is consistent: a pod that was bound before it is
 // in it. What protects the node and its pods is what the plan goes by, so that the next plan
 // restores the node; a budget that allows nothing now is no reason to restore it.
-func (a *Actor) look(ctx context.Context, d plan.Delete, budgets *budgets) (why string, err error) {
+func (a *Actor) recheck(ctx context.Context, d plan.Delete, budgets *budgets) (why string, err error) {
 	claim, there := a.World.NodeClaim(d.Claim)
 	if !there {
 		return gone, nil
