@@ -2,9 +2,11 @@ package legacy
 
 import (
 	"maps"
+	"reflect"
 	"regexp"
 	"strings"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	wire "github.com/karpenterd/terraform-provider-karpenter/internal/api/legacy"
 )
 
@@ -195,7 +197,7 @@ func currentClassMistakes() map[string]mistake {
 	delete(all, "spec.capacityReservationSelectorTerms")
 	all["spec.kubeletConfiguration"] = mistake{"a field of v1alpha5", "write spec.kubelet"}
 	all["spec.subnetSelectorTerms.name"] = mistake{noField, "write tags with the key Name"}
-	for _, name := range []string{"placementGroupSelector", "ipPrefixCount", "networkInterfaces", "connectionTracking", "cpuOptions", "enclaveOptions"} {
+	for name := range fieldsOf(reflect.TypeFor[awsv1.UnsupportedSpec]()) {
 		all["spec."+name] = mistake{leftOut + ", as karpenter_node_class has no such attribute and the daemon does not carry it out", "leave nodes that need it to a managed node group"}
 	}
 	return all
