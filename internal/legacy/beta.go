@@ -172,7 +172,7 @@ func (c *converter) betaClass(d document, old wire.EC2NodeClass) {
 	id := func(t wire.SelectorTerm) string { return t.ID }
 	singleIDs(c, s, "spec.subnetSelectorTerms", out.SubnetSelectorTerms, id)
 	singleIDs(c, s, "spec.securityGroupSelectorTerms", out.SecurityGroupSelectorTerms, id)
-	singleIDs(c, s, "spec.amiSelectorTerms", spec.AMISelectorTerms, id)
+	singleIDs(c, s, "spec.amiSelectorTerms", out.AMISelectorTerms, func(t imageTerm) string { return t.ID })
 	c.profileName(s, "spec.instanceProfile", out.InstanceProfile)
 	c.addClass(&class{subject: s, out: nodeClass{APIVersion: currentClass, Kind: wire.KindEC2NodeClass, Metadata: c.metadata(s, old.Metadata), Spec: out}})
 }

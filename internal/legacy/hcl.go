@@ -41,7 +41,7 @@ type reference string
 // has under the same name gets an import block. daemon is an expression for the daemon's id,
 // such as karpenter_daemon.this.id; "" makes it a variable.
 func (r Result) HCL(daemon string) (string, []Problem) {
-	w := &hclWriter{labels: map[*class]string{}, imported: map[string]bool{}, origin: r.origin, snakes: map[string]string{}, variables: map[string]string{}, daemon: reference(cmp.Or(daemon, "var."+daemonVariable))}
+	w := &hclWriter{labels: map[*class]string{}, imported: map[string]bool{}, origin: r.origin, variables: map[string]string{}, daemon: reference(cmp.Or(daemon, "var."+daemonVariable))}
 	w.warnings = slices.Clone(r.lacks)
 	file := hclwrite.NewEmptyFile()
 	body := file.Body()
@@ -97,8 +97,7 @@ type hclWriter struct {
 	labels   map[*class]string // of the resources of EC2NodeClasses
 	imported map[string]bool   // addresses in the API, each of which one resource has
 	origin   func(kind, name, source string, copies []string) string
-	snakes   map[string]string // of fields, to names of attributes
-	begun    bool              // a block is there
+	begun    bool // a block is there
 	subject  subject
 	field    string
 	daemon   reference

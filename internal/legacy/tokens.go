@@ -14,6 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	wire "github.com/karpenterd/terraform-provider-karpenter/internal/api/legacy"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
@@ -31,7 +32,7 @@ func (w *hclWriter) fields(body *hclwrite.Body, object any) {
 			continue
 		}
 		w.field = name
-		body.SetAttributeRaw(w.snake(name), w.named(name, value))
+		body.SetAttributeRaw(v1.AttributeName(name), w.named(name, value))
 	}
 }
 
@@ -154,8 +155,8 @@ func (w *hclWriter) member(of string, t reflect.Type) (text string, other bool) 
 			inner, _ := w.member(of+"."+name, f.Type.Elem())
 			value = "can(" + of + "." + name + ") ? " + inner + " : null"
 		}
-		other = other || w.snake(name) != name
-		all = append(all, w.snake(name)+" = "+value)
+		other = other || v1.AttributeName(name) != name
+		all = append(all, v1.AttributeName(name)+" = "+value)
 	}
 	return "{ " + strings.Join(all, ", ") + " }", other
 }
@@ -186,7 +187,7 @@ func (w *hclWriter) object(v reflect.Value) hclwrite.Tokens {
 		if value.Kind() == reflect.Map {
 			small = false
 		}
-		all = append(all, hclwrite.ObjectAttrTokens{Name: hclwrite.TokensForIdentifier(w.snake(name)), Value: w.named(name, value)})
+		all = append(all, hclwrite.ObjectAttrTokens{Name: hclwrite.TokensForIdentifier(v1.AttributeName(name)), Value: w.named(name, value)})
 	}
 	if !small {
 		return hclwrite.TokensForObject(all)
@@ -281,21 +282,4 @@ func heredoc(text string) bool {
 
 func hereDocument(text string) hclwrite.Tokens {
 	return slices.Concat(raw(hclsyntax.TokenOHeredoc, "<<EOT\n"), raw(hclsyntax.TokenStringLit, text), raw(hclsyntax.TokenCHeredoc, "EOT"))
-}
-
-// snake gives the name that the provider has for a field.
-func (w *hclWriter) snake(name string) string {
-	if known, ok := w.snakes[name]; ok {
-		return known
-	}
-	text := strings.NewReplacer("IPv6", "Ipv6", "IP", "Ip", "CFS", "Cfs", "DNS", "Dns", "GC", "Gc", "ID", "Id", "AMI", "Ami", "CPU", "Cpu").Replace(name)
-	var b strings.Builder
-	for i, r := range text {
-		if unicode.IsUpper(r) && i > 0 {
-			b.WriteByte('_')
-		}
-		b.WriteRune(unicode.ToLower(r))
-	}
-	w.snakes[name] = b.String()
-	return b.String()
 }
