@@ -29,12 +29,6 @@ type NodePool struct {
 	Replicas               types.Int64  `tfsdk:"replicas"`
 }
 
-// RequirementType is the type of an element of requirements.
-func RequirementType() types.ObjectType { return objectTypeOf(reflect.TypeFor[v1.Requirement]()) }
-
-// TaintType is the type of an element of taints and startup_taints.
-func TaintType() types.ObjectType { return objectTypeOf(reflect.TypeFor[v1.Taint]()) }
-
 // DisruptionType is the type of disruption.
 func DisruptionType() types.ObjectType { return objectTypeOf(reflect.TypeFor[v1.Disruption]()) }
 

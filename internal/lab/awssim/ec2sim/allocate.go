@@ -116,7 +116,7 @@ func (f *fleet) judge(pool fleetPool, capacityType string, target int) candidate
 
 // launchFrom launches up to n instances of the pool, and returns how many.
 func (f *fleet) launchFrom(from candidate, capacityType string, n int) int {
-	choice := fleetChoice{fleetTemplate{ID: from.template.id, Version: "1"}, from.override}
+	choice := fleetChoice{fleetTemplate{ID: from.template.id, Version: templateVersion}, from.override}
 	err := from.err
 	if err == nil {
 		err = f.permit(false, f.runQuestions(from.plan)...)

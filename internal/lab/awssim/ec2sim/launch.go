@@ -154,7 +154,7 @@ func (s *Service) describe(i *instance) {
 	if p.template != nil {
 		i.TemplateID = p.template.id
 		system["aws:ec2launchtemplate:id"] = p.template.id
-		system["aws:ec2launchtemplate:version"] = "1"
+		system["aws:ec2launchtemplate:version"] = templateVersion
 	}
 	maps.Copy(i.tags, system)
 }

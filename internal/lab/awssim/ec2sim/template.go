@@ -10,7 +10,10 @@ import (
 
 var templateName = regexp.MustCompile(`^[a-zA-Z0-9().\-/_]{3,128}$`)
 
-// template is a launch template. It has one version: no action here makes another.
+// templateVersion is the version that a launch template has: no action here makes another.
+const templateVersion = "1"
+
+// template is a launch template.
 type template struct {
 	*resource
 	name      string
@@ -36,7 +39,7 @@ func (s *Service) templateItem(t *template) templateItem {
 // launchable finds the template of a launch, whose version it must have.
 func (s *Service) launchable(spec fleetTemplate) (*template, error) {
 	t, err := s.findTemplate(spec.ID, spec.Name)
-	if err == nil && !slices.Contains([]string{"", "$Default", "$Latest", "1"}, spec.Version) {
+	if err == nil && !slices.Contains([]string{"", "$Default", "$Latest", templateVersion}, spec.Version) {
 		err = wire.Errorf("InvalidLaunchTemplateId.VersionNotFound", "Could not find the specified version %s for the launch template with ID %s.", spec.Version, t.id)
 	}
 	return t, err
