@@ -69,14 +69,20 @@ type Clients struct {
 	keepTag     func(string) bool
 	kinds       sts.EndpointResolverOptions // which endpoints are called, of services without one of their own
 
-	ec2     *ec2.Client
-	eks     *eks.Client
-	events  *eventbridge.Client
-	iam     *iam.Client
-	pricing *pricing.Client // calls the region of the Price List
-	sqs     *sqs.Client
-	ssm     *ssm.Client
-	sts     *sts.Client
+	byID    *together[Instance]
+	byClaim *together[[]Instance]
+	ends    *together[error] // terminations: what EC2 says of those that it did not take
+
+	ec2 *ec2.Client
+	// launches has retries of its own: those of other calls use up none of them.
+	launches *ec2.Client
+	eks      *eks.Client
+	events   *eventbridge.Client
+	iam      *iam.Client
+	pricing  *pricing.Client // calls the region of the Price List
+	sqs      *sqs.Client
+	ssm      *ssm.Client
+	sts      *sts.Client
 }
 
 // Regions are spelled like us-west-2, us-gov-east-1 or eusc-de-east-1.
@@ -151,14 +157,19 @@ func newClients(sdk awssdk.Config, c Config) *Clients {
 			*fips, *dual = awssdk.FIPSEndpointStateDisabled, awssdk.DualStackEndpointStateDisabled
 		}
 	}
-	return &Clients{
+	brake := &brake{}
+	newEC2 := func() *ec2.Client {
+		return ec2.NewFromConfig(sdk, func(o *ec2.Options) {
+			set("ec2", &o.BaseEndpoint, &o.EndpointOptions.UseFIPSEndpoint, &o.EndpointOptions.UseDualStackEndpoint)
+			o.APIOptions = append(slices.Clone(o.APIOptions), brake.hold)
+		})
+	}
+	out := &Clients{
 		region:      sdk.Region,
 		propagation: propagation,
 		keepTag:     c.KeepTag,
 		kinds:       kinds,
-		ec2: ec2.NewFromConfig(sdk, func(o *ec2.Options) {
-			set("ec2", &o.BaseEndpoint, &o.EndpointOptions.UseFIPSEndpoint, &o.EndpointOptions.UseDualStackEndpoint)
-		}),
+		ec2:         newEC2(), launches: newEC2(),
 		eks: eks.NewFromConfig(sdk, func(o *eks.Options) {
 			set("eks", &o.BaseEndpoint, &o.EndpointOptions.UseFIPSEndpoint, &o.EndpointOptions.UseDualStackEndpoint)
 		}),
@@ -184,6 +195,9 @@ func newClients(sdk awssdk.Config, c Config) *Clients {
 			set("sts", &o.BaseEndpoint, &o.EndpointOptions.UseFIPSEndpoint, &o.EndpointOptions.UseDualStackEndpoint)
 		}),
 	}
+	out.byID, out.byClaim = &together[Instance]{call: out.readInstances}, &together[[]Instance]{call: out.instancesOf}
+	out.ends = &together[error]{call: out.terminate}
+	return out
 }
 
 // Region is the region that the clients call.

@@ -125,7 +125,7 @@ const (
 // errors mean that no instance exists. After any other error look the instance up by its
 // tags, or launch again with the same token.
 func (c *Clients) Launch(ctx context.Context, r LaunchRequest) (Launched, error) {
-	out, err := c.ec2.CreateFleet(ctx, fleetInput(r))
+	out, err := c.launches.CreateFleet(ctx, fleetInput(r))
 	if err != nil {
 		var api smithy.APIError
 		if errors.As(err, &api) && insufficientCapacity(api.ErrorCode()) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 )
@@ -30,24 +32,70 @@ type Instance struct {
 func (i Instance) Gone() bool { return i.State == "shutting-down" || i.State == "terminated" }
 
 // Instance reads an instance by id. Error: ErrNotFound. EC2 shows a terminated instance
-// for about an hour, so check its state too.
+// for about an hour, so check its state too. Instances that are read at the same time are
+// read by one call.
 func (c *Clients) Instance(ctx context.Context, id string) (Instance, error) {
-	found, err := c.describeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
+	found, err := c.byID.get(ctx, id)
 	if err != nil {
 		return Instance{}, wrap(err, "instance %s read", id)
 	}
-	if len(found) == 0 {
+	i, there := found[id]
+	if !there {
 		return Instance{}, fmt.Errorf("instance %s read: %w", id, ErrNotFound)
 	}
-	return found[0], nil
+	return i, nil
+}
+
+// InstancesByID reads the instances by few calls. Those that EC2 does not know are left out;
+// it shows a terminated instance for about an hour.
+func (c *Clients) InstancesByID(ctx context.Context, ids ...string) (map[string]Instance, error) {
+	found, err := c.byID.get(ctx, ids...)
+	return found, wrap(err, "instances read")
+}
+
+func (c *Clients) readInstances(ctx context.Context, ids []string) (map[string]Instance, error) {
+	// By a filter, as EC2 refuses a call for ids of which it does not know one.
+	found, err := c.describeInstances(ctx, listed(ec2types.Filter{Name: awssdk.String("instance-id"), Values: ids}))
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]Instance, len(found))
+	for _, i := range found {
+		out[i.ID] = i
+	}
+	return out, nil
+}
+
+// InstancesOf returns the instances that were launched for the NodeClaim with the uid, and
+// are not terminated. NodeClaims that are asked about at the same time are asked about by one
+// call.
+func (c *Clients) InstancesOf(ctx context.Context, uid string) ([]Instance, error) {
+	found, err := c.byClaim.get(ctx, uid)
+	return found[uid], wrap(err, "instances list")
+}
+
+func (c *Clients) instancesOf(ctx context.Context, uids []string) (map[string][]Instance, error) {
+	found, err := c.describeInstances(ctx, listed(ec2types.Filter{Name: awssdk.String("tag:" + awsspec.TagNodeClaimUID), Values: uids}, notTerminated()))
+	if err != nil {
+		return nil, err
+	}
+	out := map[string][]Instance{}
+	for _, i := range found {
+		uid := i.Tags[awsspec.TagNodeClaimUID]
+		out[uid] = append(out[uid], i)
+	}
+	return out, nil
 }
 
 // Instances returns the instances that have all of the tags ("*": any value) and are not
 // terminated, sorted by id.
 func (c *Clients) Instances(ctx context.Context, tags map[string]string) ([]Instance, error) {
-	filters := append(tagFilters(tags), notTerminated())
-	found, err := c.describeInstances(ctx, &ec2.DescribeInstancesInput{Filters: filters, MaxResults: awssdk.Int32(1000)})
+	found, err := c.describeInstances(ctx, listed(append(tagFilters(tags), notTerminated())...))
 	return found, wrap(err, "instances list")
+}
+
+func listed(filters ...ec2types.Filter) *ec2.DescribeInstancesInput {
+	return &ec2.DescribeInstancesInput{Filters: filters, MaxResults: awssdk.Int32(1000)}
 }
 
 func notTerminated() ec2types.Filter {
@@ -115,21 +163,48 @@ func (c *Clients) OwnInstance(ctx context.Context, id, nodeClaim, uid string) er
 	return wrap(err, "instance %s tag", id)
 }
 
-// Terminate terminates the instances. It is no error if an instance is gone. It makes one
-// call for all. If EC2 refuses that call because it does not know one of the instances,
-// it makes one call for each.
+// Terminate terminates the instances. It is no error if an instance is gone. Instances that
+// are terminated at the same time are terminated by one call.
 func (c *Clients) Terminate(ctx context.Context, ids ...string) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	_, err := c.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: ids})
-	err = wrap(err, "instances %s terminate", strings.Join(ids, ", "))
-	if !errors.Is(err, ErrNotFound) || len(ids) == 1 {
-		return unlessGone(err)
+	refused, err := c.ends.get(ctx, ids...)
+	if err != nil {
+		return wrap(err, "instances %s terminate", strings.Join(ids, ", "))
 	}
 	var problems []error
 	for _, id := range ids {
-		problems = append(problems, c.Terminate(ctx, id))
+		problems = append(problems, wrap(refused[id], "instance %s terminate", id))
 	}
 	return errors.Join(problems...)
+}
+
+// terminate returns what EC2 says of those that it did not take. EC2 refuses a call for many
+// because of one that it does not know, or that is protected: each half is tried by itself then.
+func (c *Clients) terminate(ctx context.Context, ids []string) (map[string]error, error) {
+	_, err := c.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: ids})
+	switch {
+	case err == nil:
+		return nil, nil
+	case errors.Is(classify(err), ErrThrottled), !refusal(err):
+		return nil, err
+	case len(ids) == 1:
+		if errors.Is(classify(err), ErrNotFound) {
+			return nil, nil
+		}
+		return map[string]error{ids[0]: err}, nil
+	}
+	out := map[string]error{}
+	for _, half := range [2][]string{ids[:len(ids)/2], ids[len(ids)/2:]} {
+		refused, err := c.terminate(ctx, half)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(out, refused)
+	}
+	return out, nil
+}
+
+// refusal says whether the error is an answer about what the call asks for.
+func refusal(err error) bool {
+	var api smithy.APIError
+	return errors.As(err, &api) && api.ErrorFault() != smithy.FaultServer && !errors.Is(classify(err), ErrCredentials)
 }

@@ -104,10 +104,12 @@ func (c *Collector) Sweep(ctx context.Context) error {
 	c.tag(ctx, untagged)
 	faults = append(faults, c.mark(ctx, tagged))
 	vanished := map[types.UID]bool{}
-	for _, claim := range claims.byUID {
-		missed, err := c.missed(ctx, claim, there)
+	missing, err := c.instanceless(ctx, claims, there)
+	faults = append(faults, err)
+	for _, claim := range missing {
+		node, up, err := c.liveNode(ctx, claim)
 		faults = append(faults, err)
-		if !missed {
+		if err != nil || up && ready(node) {
 			continue
 		}
 		vanished[claim.UID] = true
@@ -127,6 +129,9 @@ func (c *Collector) list(ctx context.Context) ([]aws.Instance, error) {
 	ctx, cancel := context.WithTimeout(ctx, listWait)
 	defer cancel()
 	instances, err := c.Cloud.Instances(ctx, map[string]string{awsspec.TagClusterName: c.Cluster().Name, awsspec.TagNodePool: "*"})
+	if errors.Is(err, aws.ErrThrottled) {
+		return nil, err // EC2 answers, if not at once
+	}
 	if err != nil {
 		c.answered = 0
 		c.Away(true)
@@ -169,12 +174,12 @@ func (c *Collector) collect(ctx context.Context, lost []aws.Instance) error {
 	if c.held(live, lost) {
 		return nil
 	}
-	var faults []error
-	for _, i := range lost {
+	ids := make([]string, len(lost))
+	for n, i := range lost {
 		c.Logger.Warn("terminate instance that no nodeclaim owns", "instance", i.ID, "nodeclaim", i.Tags[awsspec.TagNodeClaim])
-		faults = append(faults, c.Cloud.Terminate(ctx, i.ID))
+		ids[n] = i.ID
 	}
-	return errors.Join(faults...)
+	return c.Cloud.Terminate(ctx, ids...)
 }
 
 // held says whether the instances have to stay, because one of them may be that of a
@@ -193,24 +198,36 @@ func (c *Collector) held(claims []*v1.NodeClaim, lost []aws.Instance) bool {
 	return true
 }
 
-// missed says whether the instance of the NodeClaim is gone, by EC2 and by the Node.
-func (c *Collector) missed(ctx context.Context, claim *v1.NodeClaim, there map[string]bool) (bool, error) {
-	launched := claim.DeepCopy().Conditions().Get(v1.ConditionLaunched)
-	if claim.Unread != "" {
-		return false, nil // what it records may be left out
+// instanceless returns the NodeClaims whose instance is gone by both of EC2's answers: it is not
+// listed, and not running when it is asked for by its id.
+func (c *Collector) instanceless(ctx context.Context, claims owners, there map[string]bool) ([]*v1.NodeClaim, error) {
+	var faults []error
+	suspects, ids := map[string]*v1.NodeClaim{}, []string(nil)
+	for _, claim := range claims.byUID {
+		launched := claim.DeepCopy().Conditions().Get(v1.ConditionLaunched)
+		if claim.Unread != "" {
+			continue // what it records may be left out
+		}
+		if !launched.IsTrue() || claim.DeletionTimestamp != nil || c.Now().Sub(launched.LastTransitionTime.Time) < listingLag {
+			continue
+		}
+		_, id, err := awsspec.ParseProviderID(claim.Status.ProviderID)
+		faults = append(faults, err)
+		if err == nil && !there[id] {
+			suspects[id], ids = claim, append(ids, id)
+		}
 	}
-	if !launched.IsTrue() || claim.DeletionTimestamp != nil || c.Now().Sub(launched.LastTransitionTime.Time) < listingLag {
-		return false, nil
+	found, err := c.Cloud.InstancesByID(ctx, ids...)
+	if err != nil {
+		return nil, errors.Join(append(faults, err)...)
 	}
-	_, id, err := awsspec.ParseProviderID(claim.Status.ProviderID)
-	if err != nil || there[id] {
-		return false, err
+	var gone []*v1.NodeClaim
+	for id, claim := range suspects {
+		if i, known := found[id]; !known || i.Gone() {
+			gone = append(gone, claim)
+		}
 	}
-	if gone, err := c.instanceGone(ctx, id); err != nil || !gone {
-		return false, err
-	}
-	node, up, err := c.liveNode(ctx, claim)
-	return err == nil && (!up || !ready(node)), err
+	return gone, errors.Join(faults...)
 }
 
 // freeNodes removes the Nodes whose NodeClaim was removed by force.

@@ -29,6 +29,18 @@ func (c *cloud) Instances(context.Context, map[string]string) ([]aws.Instance, e
 	return slices.Clone(c.instances), c.err
 }
 
+func (c *cloud) InstancesOf(ctx context.Context, _ string) ([]aws.Instance, error) {
+	return c.Instances(ctx, nil)
+}
+
+func (c *cloud) InstancesByID(context.Context, ...string) (map[string]aws.Instance, error) {
+	found := map[string]aws.Instance{}
+	for _, i := range c.instances {
+		found[i.ID] = i
+	}
+	return found, c.err
+}
+
 func (c *cloud) Instance(_ context.Context, id string) (aws.Instance, error) {
 	for _, i := range c.instances {
 		if i.ID == id {
@@ -188,7 +200,7 @@ func TestSweep_EC2IsAwayUntilItHasAnsweredTwice(t *testing.T) {
 	_, collector, _ := collected(t)
 	var away []bool
 	collector.Away = func(is bool) { away = append(away, is) }
-	for _, err := range []error{nil, nil, aws.ErrThrottled, nil, aws.ErrUnreachable, nil, nil} {
+	for _, err := range []error{nil, nil, aws.ErrCredentials, nil, aws.ErrUnreachable, aws.ErrThrottled, nil, aws.ErrThrottled, nil} {
 		collector.Cloud = &cloud{err: err}
 		if got := collector.Sweep(t.Context()); !errors.Is(got, err) {
 			t.Errorf("error %v, want %v", got, err)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -25,9 +24,15 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
-// workers is how many NodeClaims are reconciled at the same time. Workers wait for
-// APIs most of the time.
-const workers = 32
+const (
+	// workers is how many NodeClaims are reconciled at the same time, but for those in
+	// deletion. Workers wait for APIs most of the time.
+	workers = 32
+	// terminations is how many NodeClaims in deletion are reconciled at the same time, beside
+	// the others: launches do not wait for a mass drain. EC2 is asked about all of them
+	// together, so that more of them make no more calls. The others wait for their turn.
+	terminations = 256
+)
 
 // World has the newest objects, and stores the answers to writes.
 type World interface {
@@ -90,14 +95,15 @@ type Controller struct {
 	pace       pace
 	gate       gate
 	shortages  shortages
-	unnamed    sync.Once // the warning that an instance could not be named
-	undeleted  sync.Once // the warning that a Node could not be deleted before its drain
-	// terminating counts the workers that terminate NodeClaims.
-	terminating atomic.Int32
+	unnamed    sync.Once      // the warning that an instance could not be named
+	undeleted  sync.Once      // the warning that a Node could not be deleted before its drain
+	ends       sync.WaitGroup // those in deletion that are reconciled, or wait for their turn
+	turns      chan struct{}  // has one for each of them that is reconciled
 }
 
 // Start makes the queue; call it before Enqueue and Run.
 func (c *Controller) Start() {
+	c.turns = make(chan struct{}, terminations)
 	c.queue = workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](200*time.Millisecond, time.Minute))
 }
 
@@ -119,6 +125,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	for range workers {
 		<-done
 	}
+	c.ends.Wait()
 	return nil
 }
 
@@ -127,14 +134,39 @@ func (c *Controller) next(ctx context.Context) bool {
 	if shutdown {
 		return false
 	}
-	defer c.queue.Done(name)
-	if pool, launches := c.launching(name); launches {
+	switch pool, stage := c.stage(name); stage {
+	case stageEnd:
+		c.nextEnd(ctx, name)
+	case stageLaunch:
 		if wait := c.gate.enter(pool, c.Now()); wait > 0 {
 			c.queue.AddAfter(name, wait)
+			c.queue.Done(name)
 			return true
 		}
-		defer c.gate.leave(pool)
+		c.handle(ctx, name)
+		c.gate.leave(pool)
+	case stageRun:
+		c.handle(ctx, name)
 	}
+	return true
+}
+
+// nextEnd reconciles a NodeClaim in deletion beside the workers.
+func (c *Controller) nextEnd(ctx context.Context, name string) {
+	c.ends.Go(func() {
+		select {
+		case c.turns <- struct{}{}:
+			c.handle(ctx, name)
+			<-c.turns
+		case <-ctx.Done():
+			c.queue.Done(name)
+		}
+	})
+}
+
+// handle reconciles the NodeClaim, which the queue has handed out, and gives it back.
+func (c *Controller) handle(ctx context.Context, name string) {
+	defer c.queue.Done(name)
 	again, err := c.Reconcile(ctx, name)
 	switch {
 	case err != nil && (apierrors.IsConflict(err) || apierrors.IsNotFound(err)):
@@ -150,7 +182,6 @@ func (c *Controller) next(ctx context.Context) bool {
 			c.queue.AddAfter(name, again)
 		}
 	}
-	return true
 }
 
 // Reconcile does the next step of the NodeClaim's life. It returns the time to the
@@ -167,7 +198,7 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (time.Duration,
 	conditions := claim.DeepCopy().Conditions()
 	switch {
 	case claim.DeletionTimestamp != nil:
-		return c.end(ctx, claim)
+		return c.terminate(ctx, claim)
 	case claim.Unread != "":
 		return 0, c.noteUnread(ctx, claim)
 	case conditions.Get(v1.ConditionReady).Reason == v1.ReasonUnreadable:

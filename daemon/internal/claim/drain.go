@@ -25,10 +25,6 @@ const (
 	// drainPoll is how often a drain that waits tries again without a change. There is
 	// no event when a PodDisruptionBudget allows evictions again.
 	drainPoll = time.Second
-	// terminations is how many of the workers may terminate NodeClaims at once, and
-	// busyPoll how long the next NodeClaim waits.
-	terminations = workers / 2
-	busyPoll     = 100 * time.Millisecond
 	// stuck is how long a drain waits for a pod after the pod's grace period. After that
 	// time its kubelet does not work any more.
 	stuck = time.Minute
@@ -105,16 +101,6 @@ func evictedFor(claim *v1.NodeClaim) string {
 		return x.Reason
 	}
 	return string(plan.DeletedAlready)
-}
-
-// end terminates the NodeClaim, unless as many workers as may terminate do. The others
-// are left for launches, which must not wait for the API calls of a mass drain.
-func (c *Controller) end(ctx context.Context, claim *v1.NodeClaim) (time.Duration, error) {
-	defer c.terminating.Add(-1)
-	if c.terminating.Add(1) > terminations {
-		return busyPoll, nil
-	}
-	return c.terminate(ctx, claim)
 }
 
 // markDisrupted keeps new pods off the node, and removes it from load balancers.

@@ -273,23 +273,6 @@ func TestDrain_WhatProtectsAPodInPlansHoldsItsEviction(t *testing.T) {
 	}
 }
 
-func TestReconcile_TerminationsLeaveWorkersToLaunches(t *testing.T) {
-	d := newDrained(t)
-	now := metav1.NewTime(d.now)
-	d.claim.DeletionTimestamp = &now
-	d.controller.terminating.Store(terminations)
-	if again, err := d.controller.end(context.Background(), d.claim); again != busyPoll || err != nil {
-		t.Errorf("again after %s, error %v; want a later try", again, err)
-	}
-	d.controller.terminating.Store(terminations - 1)
-	if again, err := d.controller.end(context.Background(), d.claim); again != 0 || err != nil {
-		t.Errorf("again after %s, error %v", again, err)
-	}
-	if got := d.controller.terminating.Load(); got != terminations-1 || terminations >= workers {
-		t.Errorf("%d terminations are counted; at most %d of %d workers", got, terminations, workers)
-	}
-}
-
 // The watch may be behind the answer. The same pod in the cache is no reason to ask again.
 func TestEvict_AnAcceptedEvictionIsNotAskedForAgain(t *testing.T) {
 	d := newDrained(t, "a", "b")

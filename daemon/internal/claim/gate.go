@@ -103,14 +103,28 @@ func (g *gate) failed(pool string, now time.Time) (next time.Time) {
 	return l.until
 }
 
-// launching returns the pool of a NodeClaim that has no instance yet. NodeClaims that no
-// pool made share a lane for each class.
-func (c *Controller) launching(name string) (pool string, yes bool) {
+// stage is what a NodeClaim is at, as far as it decides who reconciles it.
+type stage int
+
+const (
+	stageRun    stage = iota
+	stageLaunch       // it has no instance yet
+	stageEnd          // it is in deletion
+)
+
+// stage returns the stage of the NodeClaim, and its pool. NodeClaims that no pool made share
+// a lane of the gate for each class.
+func (c *Controller) stage(name string) (pool string, at stage) {
 	claim, there := c.World.NodeClaim(name)
-	if !there || claim.DeletionTimestamp != nil || claim.DeepCopy().Conditions().Get(v1.ConditionLaunched).IsTrue() {
-		return "", false
+	switch {
+	case !there:
+		return "", stageRun
+	case claim.DeletionTimestamp != nil:
+		return "", stageEnd
+	case !claim.DeepCopy().Conditions().Get(v1.ConditionLaunched).IsTrue():
+		return poolOf(claim), stageLaunch
 	}
-	return poolOf(claim), true
+	return "", stageRun
 }
 
 // poolOf names the pool, or what stands for it.

@@ -22,7 +22,9 @@ type Cloud interface {
 	EnsureLaunchTemplate(ctx context.Context, t awsspec.LaunchTemplate) (name string, err error)
 	Launch(ctx context.Context, r aws.LaunchRequest) (aws.Launched, error)
 	Instances(ctx context.Context, tags map[string]string) ([]aws.Instance, error)
+	InstancesOf(ctx context.Context, uid string) ([]aws.Instance, error)
 	Instance(ctx context.Context, id string) (aws.Instance, error)
+	InstancesByID(ctx context.Context, ids ...string) (map[string]aws.Instance, error)
 	NameInstance(ctx context.Context, id, name string) error
 	OwnInstance(ctx context.Context, id, nodeClaim, uid string) error
 	Terminate(ctx context.Context, ids ...string) error
@@ -177,7 +179,7 @@ func (c *Controller) ensureTemplate(ctx context.Context, t awsspec.LaunchTemplat
 
 // adopt looks for the instance of an earlier attempt.
 func (c *Controller) adopt(ctx context.Context, claim *v1.NodeClaim, order order) (bool, error) {
-	instances, err := c.Cloud.Instances(ctx, map[string]string{awsspec.TagNodeClaimUID: string(claim.UID)})
+	instances, err := c.Cloud.InstancesOf(ctx, string(claim.UID))
 	if err != nil {
 		return false, fmt.Errorf("nodeclaim %s instance look-up: %w", claim.Name, err)
 	}

@@ -183,7 +183,7 @@ func (c *Controller) instancesOf(ctx context.Context, claim *v1.NodeClaim) (map[
 	if claim.Status.ProviderID == "" && claim.Annotations[v1.AnnotationLaunchAttempt] == "" {
 		return ids, nil // no launch was ever tried
 	}
-	found, err := c.Cloud.Instances(ctx, map[string]string{awsspec.TagNodeClaimUID: string(claim.UID)})
+	found, err := c.Cloud.InstancesOf(ctx, string(claim.UID))
 	if err != nil {
 		return nil, fmt.Errorf("nodeclaim %s instances list: %w", claim.Name, err)
 	}

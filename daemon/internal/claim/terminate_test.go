@@ -24,7 +24,7 @@ type lateCloud struct {
 	state string // of every instance; empty: EC2 does not know the instance
 }
 
-func (c lateCloud) Instances(context.Context, map[string]string) ([]aws.Instance, error) {
+func (c lateCloud) InstancesOf(context.Context, string) ([]aws.Instance, error) {
 	return nil, nil
 }
 
