@@ -57,13 +57,17 @@ func (m *Marker) mark(ctx context.Context, claim *v1.NodeClaim, e Event) error {
 		m.Logger.Info("EC2 recommends to replace the instance (rebalance recommendation); the daemon waits for an interruption notice", "nodeclaim", claim.Name, "instance", e.InstanceID)
 		return nil
 	}
-	// A mark that cannot be read is somebody else's, and is overwritten.
-	if known, err := translate.InterruptionOf(claim); err == nil && known != nil || claim.DeletionTimestamp != nil {
+	if claim.DeletionTimestamp != nil {
 		return nil
 	}
 	notice := cluster.Interruption{Reason: string(e.Kind), Noticed: m.Now(), Deadline: e.Deadline}
 	if notice.Deadline.IsZero() {
 		notice.Deadline = notice.Noticed // the instance is ending already
+	}
+	// The nearest deadline counts: maintenance in ten days is no reason to miss a warning of two
+	// minutes. A mark that cannot be read is somebody else's, and is overwritten.
+	if known, err := translate.InterruptionOf(claim); err == nil && known != nil && !notice.Deadline.Before(known.Deadline) {
+		return nil
 	}
 	m.Told(claim, string(e.Kind), notice.Deadline)
 	body := translate.PatchOf(claim, map[string]any{

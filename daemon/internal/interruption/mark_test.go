@@ -53,6 +53,36 @@ func (a *api) handle(e Event) error {
 	return m.Handle(context.Background(), []Event{e})
 }
 
+// Maintenance in ten days is no reason to miss that the instance ends today; what is known of
+// an end is not put off by a later one.
+func TestMarker_TheNearestDeadlineCounts(t *testing.T) {
+	known := time.Unix(2000, 0)
+	for name, tt := range map[string]struct {
+		event Event
+		marks bool
+	}{
+		"a spot warning before it":       {Event{Kind: SpotInterrupted, Deadline: time.Unix(1120, 0)}, true},
+		"stopped by hand before it":      {Event{Kind: InstanceStopped, Deadline: time.Unix(1000, 0)}, true},
+		"ended before it":                {Event{Kind: InstanceTerminated, Deadline: time.Unix(1000, 0)}, true},
+		"it is ending by now":            {Event{Kind: SpotInterrupted}, true},
+		"the same once more":             {Event{Kind: ScheduledChange, Deadline: known}, false},
+		"maintenance at a later time":    {Event{Kind: ScheduledChange, Deadline: known.Add(time.Hour)}, false},
+		"a recommendation is no warning": {Event{Kind: RebalanceRecommendation}, false},
+	} {
+		a := claimed(func(c *v1.NodeClaim) {
+			mark := translate.FormatInterruption(cluster.Interruption{Reason: string(ScheduledChange), Noticed: time.Unix(500, 0), Deadline: known})
+			c.Annotations = map[string]string{v1.AnnotationInterruption: mark}
+		})
+		tt.event.InstanceID = "i-1"
+		if err := a.handle(tt.event); err != nil || (len(a.bodies) == 1) != tt.marks {
+			t.Errorf("%s: written %q, error %v", name, a.bodies, err)
+		}
+		if tt.marks && !strings.Contains(a.bodies[0], string(tt.event.Kind)) {
+			t.Errorf("%s: written %q", name, a.bodies)
+		}
+	}
+}
+
 func TestMarker_WritesAnInterruptionOnceAndOntoItsOwnClaim(t *testing.T) {
 	warning := Event{Kind: SpotInterrupted, InstanceID: "i-1", Deadline: time.Unix(1120, 0)}
 	for name, tt := range map[string]struct {
