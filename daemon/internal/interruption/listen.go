@@ -99,7 +99,12 @@ func (l *Listener) take(ctx context.Context, m aws.Message) bool {
 		l.count("ignored")
 	default:
 		l.count(string(events[0].Kind))
-		if err := l.Handle(ctx, events); err != nil {
+		err := l.Handle(ctx, events)
+		if errors.Is(err, ErrMayBeOurs) {
+			l.Logger.Debug("interruption message comes again", "message_id", m.ID, "kind", events[0].Kind, "error", err)
+			return false
+		}
+		if err != nil {
 			l.Logger.Warn("interruption could not be handled; its message comes again", "message_id", m.ID, "kind", events[0].Kind, "error", err)
 			return false
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -24,8 +25,13 @@ type Claims interface {
 // World finds the NodeClaim of an instance, and stores the answers to writes.
 type World interface {
 	NodeClaimOf(instanceID string) (*v1.NodeClaim, bool)
+	NodeClaims() []*v1.NodeClaim
 	Observe(object metav1.Object)
 }
+
+// ErrMayBeOurs says that an instance without a NodeClaim may be one that was launched a moment
+// ago: its message has to come again.
+var ErrMayBeOurs = errors.New("no nodeclaim records the instance yet, and one waits for its instance")
 
 // Marker writes interruptions as annotations of NodeClaims. The decision core reads
 // the annotation and decides what follows. A restart of the daemon does not lose it.
@@ -39,17 +45,25 @@ type Marker struct {
 }
 
 // Handle marks the NodeClaims of the events' instances. It ignores instances without
-// a NodeClaim, because the queue gets events of every instance in the account. It is
-// safe to repeat. A NodeClaim that cannot be marked keeps no other from being marked: a
-// message may name many instances, and each has little time. The errors are joined.
+// a NodeClaim, because the queue gets events of every instance in the account; but while a
+// launch is under way, the error is ErrMayBeOurs. It is safe to repeat. A NodeClaim that cannot
+// be marked keeps no other from being marked: a message may name many instances, and each has
+// little time. The errors are joined.
 func (m *Marker) Handle(ctx context.Context, events []Event) error {
 	var failed []error
 	for _, e := range events {
 		if claim, ours := m.World.NodeClaimOf(e.InstanceID); ours {
 			failed = append(failed, m.mark(ctx, claim, e))
+		} else if e.Kind != RebalanceRecommendation && slices.ContainsFunc(m.World.NodeClaims(), launching) {
+			failed = append(failed, fmt.Errorf("instance %s: %w", e.InstanceID, ErrMayBeOurs))
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// launching says whether EC2 may have launched an instance that the NodeClaim does not record.
+func launching(c *v1.NodeClaim) bool {
+	return c.Status.ProviderID == "" && c.Annotations[v1.AnnotationLaunchRequest] != ""
 }
 
 func (m *Marker) mark(ctx context.Context, claim *v1.NodeClaim, e Event) error {

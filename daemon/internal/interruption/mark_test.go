@@ -22,6 +22,7 @@ import (
 // api has one NodeClaim, and records the patches.
 type api struct {
 	claim  *v1.NodeClaim
+	others []*v1.NodeClaim
 	fault  error
 	bodies []string
 	seen   int
@@ -31,7 +32,8 @@ type api struct {
 func (a *api) NodeClaimOf(instanceID string) (*v1.NodeClaim, bool) {
 	return a.claim, instanceID == "i-1"
 }
-func (a *api) Observe(metav1.Object) { a.seen++ }
+func (a *api) NodeClaims() []*v1.NodeClaim { return append(a.others, a.claim) }
+func (a *api) Observe(metav1.Object)       { a.seen++ }
 
 func (a *api) Patch(_ context.Context, _ string, _ types.PatchType, body []byte, _ metav1.PatchOptions, _ ...string) (*v1.NodeClaim, error) {
 	a.bodies = append(a.bodies, string(body))
@@ -51,6 +53,31 @@ func (a *api) handle(e Event) error {
 		Told: func(*v1.NodeClaim, string, time.Time) { a.told++ },
 	}
 	return m.Handle(context.Background(), []Event{e})
+}
+
+// EC2 may warn of an instance before the answer to its launch is recorded.
+func TestMarker_AMessageComesAgainWhileALaunchMayHaveMadeItsInstance(t *testing.T) {
+	launching := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1.AnnotationLaunchRequest: "{}"}}}
+	recorded, unasked := launching.DeepCopy(), &v1.NodeClaim{}
+	recorded.Status.ProviderID = "aws:///us-west-2a/i-9"
+	for name, tt := range map[string]struct {
+		other *v1.NodeClaim
+		kind  Kind
+		again bool
+	}{
+		"a launch is under way":    {launching, SpotInterrupted, true},
+		"it is recorded":           {recorded, SpotInterrupted, false},
+		"EC2 was not asked yet":    {unasked, SpotInterrupted, false},
+		"it is no interruption":    {launching, RebalanceRecommendation, false},
+		"it has ended meanwhile":   {launching, InstanceTerminated, true},
+		"it was stopped meanwhile": {launching, InstanceStopped, true},
+	} {
+		a := claimed(func(*v1.NodeClaim) {})
+		a.others = []*v1.NodeClaim{tt.other}
+		if err := a.handle(Event{Kind: tt.kind, InstanceID: "i-2", Deadline: time.Unix(1120, 0)}); errors.Is(err, ErrMayBeOurs) != tt.again || !tt.again && err != nil {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
 }
 
 // Maintenance in ten days is no reason to miss that the instance ends today; what is known of
@@ -135,7 +162,9 @@ type fleet struct{ tried []string }
 func (f *fleet) NodeClaimOf(instanceID string) (*v1.NodeClaim, bool) {
 	return &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "of-" + instanceID, UID: "u"}}, true
 }
-func (f *fleet) Observe(metav1.Object) {}
+
+func (f *fleet) NodeClaims() []*v1.NodeClaim { return nil }
+func (f *fleet) Observe(metav1.Object)       {}
 
 func (f *fleet) Patch(_ context.Context, name string, _ types.PatchType, _ []byte, _ metav1.PatchOptions, _ ...string) (*v1.NodeClaim, error) {
 	f.tried = append(f.tried, name)
