@@ -18,9 +18,16 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// gather is how long the loop waits after a change for the changes that come with
-// it: one write often causes several events within a few milliseconds.
-const gather = 10 * time.Millisecond
+const (
+	// gather is how long the loop waits after a change for the changes that come with
+	// it: one write often causes several events within a few milliseconds.
+	gather = 10 * time.Millisecond
+	// rest is how long the loop waits at least between two decisions, in durations of the
+	// last one: a third of a core goes into decisions at most, however often the cluster
+	// changes. longestRest bounds that, so that a launch is not late.
+	rest        = 2
+	longestRest = 250 * time.Millisecond
+)
 
 // WorkLimit bounds one Step, in units of work. A larger decision is made in pieces,
 // and each piece is carried out before the next. The benchmarks with up to 50,000
@@ -29,8 +36,9 @@ const gather = 10 * time.Millisecond
 // preferences and limits a plan has to consider.
 const WorkLimit = 16
 
-// retry is the pause before a new plan, when parts of the last one failed.
-const retry = time.Second
+// retry is the pause before a new plan, when parts of the last one failed, and undecided when
+// there is none.
+const retry, undecided = time.Second, 30 * time.Second
 
 // leaveWithin bounds the last writes of a daemon that ends, which looks again after leaveAgain
 // whether anything is left.
@@ -66,6 +74,12 @@ type Config struct {
 	Memory engine.Memory // that the first Step starts with
 	// WorkLimit bounds each Step (engine.Input.WorkLimit); 0 is no limit.
 	WorkLimit int
+	// Decide makes a decision; nil: engine.Step.
+	Decide func(engine.Input) engine.Output
+	// Panicked is called when a decision has panicked; Working before one is made, and what it
+	// returns after it is carried out. Both may be nil.
+	Panicked func()
+	Working  func() (done func())
 }
 
 // Loop makes decisions one after the other, and holds what each Step hands to the
@@ -79,12 +93,19 @@ type Loop struct {
 	pending []func(engine.Memory) engine.Memory // changes of memory since the last Step
 
 	memory engine.Memory   // only step uses it
+	guard  guard           // only step uses it
 	faults map[string]bool // what the last Step left out, by the text of why; only step uses it
 }
 
 // New makes a Loop; Run starts it.
 func New(c Config) *Loop {
-	return &Loop{config: c, poke: make(chan struct{}, 1), hinders: c.Policy.Hindrances, memory: c.Memory}
+	if c.Decide == nil {
+		c.Decide = engine.Step
+	}
+	return &Loop{
+		config: c, poke: make(chan struct{}, 1), hinders: c.Policy.Hindrances, memory: c.Memory,
+		guard: guard{decide: c.Decide, logger: c.Logger, count: c.Panicked},
+	}
 }
 
 // Shortages tells the loop what is known of capacity now. It is safe for concurrent use.
@@ -146,6 +167,7 @@ func (l *Loop) decide() {
 func (l *Loop) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	var rested time.Time // when the loop may decide again
 	for {
 		select {
 		case <-ctx.Done():
@@ -159,9 +181,10 @@ func (l *Loop) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			l.leave(ctx)
 			return nil
-		case <-time.After(gather):
+		case <-time.After(max(gather, time.Until(rested))):
 		}
-		next := l.step(ctx)
+		next, pause := l.step(ctx)
+		rested = time.Now().Add(pause)
 		timer.Stop()
 		if !next.IsZero() {
 			timer.Reset(max(0, time.Until(next)))
@@ -194,9 +217,12 @@ func (l *Loop) leave(ctx context.Context) {
 	l.config.Logger.Warn("some nodes keep taints of karpenterd.sh that were to last a moment; the next daemon removes them", "error", err)
 }
 
-// step makes one decision, carries it out, and returns when the next is due. A
-// plan that is not complete is continued at once.
-func (l *Loop) step(ctx context.Context) time.Time {
+// step makes one decision, carries it out, and returns when the next is due, and how long the
+// loop rests at least. A plan that is not complete is continued at once.
+func (l *Loop) step(ctx context.Context) (next time.Time, pause time.Duration) {
+	if l.config.Working != nil {
+		defer l.config.Working()()
+	}
 	snapshot, faults := l.config.World.Snapshot()
 	l.tellFaults(faults)
 	l.mu.Lock()
@@ -215,11 +241,16 @@ func (l *Loop) step(ctx context.Context) time.Time {
 		Snapshot: snapshot, Memory: l.memory, Policy: policy, Now: time.Now(), WorkLimit: l.config.WorkLimit,
 		Seed: rand.Uint64(), //nolint:gosec // names need to differ, not to be secret
 	}
-	out := engine.Step(in)
+	out, decided := l.guard.make(in)
+	took := time.Since(in.Now)
+	if !decided {
+		return time.Now().Add(undecided), undecided
+	}
+	if out.Trace.Complete {
+		pause = min(rest*took, longestRest)
+	}
 	l.memory = out.Memory
-	err := l.act(ctx, in, out)
-
-	var next time.Time
+	err := l.act(ctx, in, out, took)
 	for _, a := range out.Plan.Actions {
 		if w, ok := a.(plan.Wait); ok {
 			next = w.Until
@@ -235,7 +266,7 @@ func (l *Loop) step(ctx context.Context) time.Time {
 			next = again
 		}
 	}
-	return next
+	return next, pause
 }
 
 // tellFaults logs each object that is left out of decisions once for as long as it is left
@@ -254,8 +285,8 @@ func (l *Loop) tellFaults(faults []error) {
 // act carries out the plan and records it at the same time: recording a large
 // plan takes longer than its first NodeClaim should wait. act returns when both
 // are done, so that records keep the order of the decisions.
-func (l *Loop) act(ctx context.Context, in engine.Input, out engine.Output) error {
-	took, recorded := time.Since(in.Now), make(chan struct{})
+func (l *Loop) act(ctx context.Context, in engine.Input, out engine.Output, took time.Duration) error {
+	recorded := make(chan struct{})
 	go func() {
 		defer close(recorded)
 		l.config.Recorder.Record(in, out, took)
