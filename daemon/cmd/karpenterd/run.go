@@ -48,6 +48,9 @@ const (
 	driftEvery   = 10 * time.Second // how often NodeClaims are compared with their pool and class
 	rightsEvery  = 30 * time.Second // how often the daemon asks whether it may nominate and bind pods
 	clusterEvery = 5 * time.Minute  // how often EKS is asked for the cluster's endpoint and certificate authority, and Kubernetes for its version
+	// decisionWithin is how long a decision and what it does may take, and keeperWithin how long
+	// any other work that comes again and again: what takes longer stands still.
+	decisionWithin, keeperWithin = 5 * time.Minute, 15 * time.Minute
 	// catalogueWait is how long the first decision of a daemon waits that knows no live prices.
 	catalogueWait = 3 * time.Second
 )
@@ -99,12 +102,14 @@ func run(ctx context.Context, c config) error {
 	kube.LogTo(d.logger.Named("client-go"))
 	d.logger.Info("start", "version", version, "cluster", c.ClusterName, "region", c.Region, "pause_disruption", c.Policy.PauseDisruption)
 
+	go d.watch(ctx)
 	group, ctx := errgroup.WithContext(ctx)
 	// What names pods and prices is served on the pod's own address alone: whoever may forward
 	// a port to the pod, or execute in it, may ask.
 	public, local := http.NewServeMux(), http.NewServeMux()
 	public.Handle(install.MetricsPath, d.metrics.Handler())
 	local.Handle(install.DecisionsPath, d.metrics.Decisions.Handler())
+	profiles(local)
 	for address, handler := range map[string]http.Handler{c.HealthAddress: d.health.Handler(), c.MetricsAddress: public, c.LocalAddress: local} {
 		group.Go(func() error { return telemetry.Serve(ctx, address, handler) })
 	}
@@ -248,6 +253,7 @@ func (d *daemon) work(ctx context.Context) error {
 	recorder := d.recorder()
 	seen := witness{recorder, pools}
 	decisions := loop.New(loop.Config{
+		Panicked: d.metrics.DecisionPanicked, Working: func() func() { return d.health.Begin("a decision", decisionWithin) },
 		World: d.world, Recorder: recorder, Policy: d.config.Policy, WorkLimit: loop.WorkLimit, Logger: d.logger.Named("loop"), Learn: d.learnNow,
 		Memory: engine.After(pool.DisruptedUntil(d.world.NodePools(), time.Now())),
 		Actor:  &act.Actor{Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world, Recorder: seen, Now: time.Now},
@@ -267,12 +273,12 @@ func (d *daemon) work(ctx context.Context) error {
 	defer unsubscribe()
 	remarks, others := d.remarks(recorder)
 	collector := &claim.Collector{Controller: claims, Away: decisions.CloudAway}
+	templates := &claim.TemplateCollector{Controller: claims, Counted: d.metrics.LaunchTemplates}
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return decisions.Run(ctx) })
 	group.Go(func() error { return claims.Run(ctx) })
 	group.Go(func() error { return mayNominate(ctx, d.kube.Core, d.logger) })
-	group.Go(func() error { return collector.Run(ctx, collectEvery) })
 	group.Go(func() error { classes.Run(ctx); return nil })
 	group.Go(func() error { podEvents.Run(ctx); return nil })
 	group.Go(func() error { d.interruptions(recorder).Run(ctx); return nil })
@@ -281,6 +287,8 @@ func (d *daemon) work(ctx context.Context) error {
 		what     string
 		do       func(context.Context, time.Time) error
 	}{
+		{collectEvery, "sweep for orphans", collector.Sweep},
+		{claim.TemplatesEvery, "search for launch templates that nothing needs", templates.Sweep},
 		{rightsEvery, "check of the right to bind pods", rights},
 		{nodeclass.CollectEvery, "search for instance profiles that nothing needs", classes.Collect},
 		{driftEvery, "search for drift", d.drift(recorder).Sweep},
@@ -292,7 +300,12 @@ func (d *daemon) work(ctx context.Context) error {
 		{poolEvery, "nodepool status update", pools.Sync},
 		{poolEvery, "provisioner status update", d.legacy.Sync},
 	} {
-		group.Go(func() error { return every(ctx, r.interval, d.logger, r.what, r.do) })
+		group.Go(func() error {
+			return every(ctx, r.interval, d.logger, r.what, func(ctx context.Context, now time.Time) error {
+				defer d.health.Begin(r.what, keeperWithin)()
+				return r.do(ctx, now)
+			})
+		})
 	}
 	return group.Wait()
 }

@@ -50,24 +50,8 @@ type Collector struct {
 	heldBy   types.UID          // the NodeClaim that the log last said keeps lost instances
 }
 
-// Run sweeps until the context ends.
-func (c *Collector) Run(ctx context.Context, every time.Duration) error {
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-			if err := c.Sweep(ctx); err != nil && ctx.Err() == nil {
-				c.Logger.Warn("sweep for orphans failed; retrying", "error", err)
-			}
-		}
-	}
-}
-
 // Sweep compares instances and NodeClaims once.
-func (c *Collector) Sweep(ctx context.Context) error {
+func (c *Collector) Sweep(ctx context.Context, _ time.Time) error {
 	instances, err := c.list(ctx)
 	if err != nil {
 		return fmt.Errorf("instances list: %w", err)

@@ -90,7 +90,7 @@ func notReady(n *corev1.Node) *corev1.Node {
 func TestSweep_ANodeThatIsReadyIsKeptWhateverEC2Says(t *testing.T) {
 	s, collector, _ := collected(t)
 	for range 3 {
-		if err := collector.Sweep(t.Context()); err != nil || len(s.writes) > 0 {
+		if err := collector.Sweep(t.Context(), time.Time{}); err != nil || len(s.writes) > 0 {
 			t.Fatalf("error %v, writes %v", err, s.writes)
 		}
 	}
@@ -102,7 +102,7 @@ func TestSweep_ANodeClaimGoesWhenEC2AndTheNodeSaySoTwice(t *testing.T) {
 		if s.put(t, notReady(n)); ready {
 			s.put(t, n)
 		}
-		if err := collector.Sweep(t.Context()); err != nil || len(s.writes) > 0 != (i == 3) {
+		if err := collector.Sweep(t.Context(), time.Time{}); err != nil || len(s.writes) > 0 != (i == 3) {
 			t.Fatalf("sweep %d: error %v, writes %v", i, err, s.writes)
 		}
 	}
@@ -186,7 +186,7 @@ func TestSweep_ANodeWhoseNodeClaimVanishedLosesItsFinalizerOnceItsInstanceIsGone
 		s.put(t, n)
 		s.Observe(n)
 		for i := range 2 {
-			if err := collector.Sweep(t.Context()); err != nil || i == 0 && len(s.writes) > 0 {
+			if err := collector.Sweep(t.Context(), time.Time{}); err != nil || i == 0 && len(s.writes) > 0 {
 				t.Fatalf("%s: error %v, writes %v", name, err, s.writes)
 			}
 		}
@@ -202,7 +202,7 @@ func TestSweep_EC2IsAwayUntilItHasAnsweredTwice(t *testing.T) {
 	collector.Away = func(is bool) { away = append(away, is) }
 	for _, err := range []error{nil, nil, aws.ErrCredentials, nil, aws.ErrUnreachable, aws.ErrThrottled, nil, aws.ErrThrottled, nil} {
 		collector.Cloud = &cloud{err: err}
-		if got := collector.Sweep(t.Context()); !errors.Is(got, err) {
+		if got := collector.Sweep(t.Context(), time.Time{}); !errors.Is(got, err) {
 			t.Errorf("error %v, want %v", got, err)
 		}
 	}

@@ -85,7 +85,7 @@ type Controller struct {
 	Now      func() time.Time
 
 	queue     workqueue.TypedRateLimitingInterface[string]
-	templates sync.Map // digests of launch templates that EC2 had when last asked
+	templates templatesInUse
 	blocks    sync.Map // NodeClaim -> what its drain waits for: map[types.UID]block
 	written   sync.Map // NodeClaim -> the launch request that this process wrote on it last
 	missing   sync.Map // NodeClaim -> since when its node is missing: time.Time

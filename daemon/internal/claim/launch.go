@@ -28,6 +28,8 @@ type Cloud interface {
 	NameInstance(ctx context.Context, id, name string) error
 	OwnInstance(ctx context.Context, id, nodeClaim, uid string) error
 	Terminate(ctx context.Context, ids ...string) error
+	LaunchTemplates(ctx context.Context, tags map[string]string) ([]string, error)
+	DeleteLaunchTemplate(ctx context.Context, name string) error
 }
 
 // launch launches exactly one instance for the NodeClaim, even if the daemon restarts
@@ -82,6 +84,7 @@ func (c *Controller) launch(ctx context.Context, claim *v1.NodeClaim) (time.Dura
 		request = last.frozen.Request
 	}
 	for _, name := range request.Templates() {
+		c.templates.named.Store(name, c.Now())
 		if t, there := order.by.named(name); there { // else it is of the class as it was
 			if err := c.ensureTemplate(ctx, t); err != nil {
 				return c.callFailed(ctx, claim, err)
@@ -132,7 +135,7 @@ func (c *Controller) call(ctx context.Context, claim *v1.NodeClaim, order order,
 		return 0, c.deleteClaim(ctx, claim) // a new plan follows for its pods, without these offerings
 	case errors.Is(err, aws.ErrLaunchTemplateNotFound):
 		for _, t := range order.by.made {
-			c.templates.Delete(t.Digest())
+			c.templates.made.Delete(t.name)
 		}
 	}
 	nothing := errors.Is(err, aws.ErrNothingLaunched)
@@ -166,13 +169,12 @@ func (c *Controller) callFailed(ctx context.Context, claim *v1.NodeClaim, cause 
 // ensureTemplate asks EC2 for a launch template only once. If somebody deletes it
 // later, the launch fails with ErrLaunchTemplateNotFound.
 func (c *Controller) ensureTemplate(ctx context.Context, t awsspec.LaunchTemplate) error {
-	digest := t.Digest()
-	if _, known := c.templates.Load(digest); known {
+	if _, known := c.templates.made.Load(t.Name()); known {
 		return nil
 	}
-	_, err := c.Cloud.EnsureLaunchTemplate(ctx, t)
+	name, err := c.Cloud.EnsureLaunchTemplate(ctx, t)
 	if err == nil {
-		c.templates.Store(digest, true)
+		c.templates.made.Store(name, true)
 	}
 	return err
 }

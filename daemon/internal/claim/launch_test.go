@@ -90,7 +90,7 @@ func TestLaunch_ARetrySendsWhatWasFrozenBeforeTheFirstCall(t *testing.T) {
 	l := newLaunching(t)
 	first := l.try(t)
 	l.class.Status.Subnets[0], l.class.Status.Subnets[1] = l.class.Status.Subnets[1], l.class.Status.Subnets[0]
-	l.controller.templates.Clear() // as after a restart
+	l.controller.templates.made.Clear() // as after a restart
 	l.now = l.now.Add(listingLag - time.Second)
 	if again := l.try(t); !reflect.DeepEqual(first, again) {
 		t.Errorf("retried as\n%+v, first\n%+v", again, first)

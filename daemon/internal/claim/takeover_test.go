@@ -164,7 +164,7 @@ func swept(t *testing.T, tags map[string]string) (*server, *Collector, *cloud) {
 func sweep(t *testing.T, c *Collector, times int) {
 	t.Helper()
 	for range times {
-		if err := c.Sweep(t.Context()); err != nil {
+		if err := c.Sweep(t.Context(), time.Time{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -92,7 +92,7 @@ func TestSweep_ANodeClaimThatCannotBeReadOwnsItsInstanceAndStays(t *testing.T) {
 		}}
 		s.spoil(t, "status", field, true)
 		for range 4 {
-			if err := collector.Sweep(t.Context()); err != nil {
+			if err := collector.Sweep(t.Context(), time.Time{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -101,7 +101,7 @@ func TestSweep_ANodeClaimThatCannotBeReadOwnsItsInstanceAndStays(t *testing.T) {
 		}
 		s.controller.Cloud.(*cloud).instances = nil // nor does the NodeClaim go: what it records is left out
 		for range 4 {
-			if err := collector.Sweep(t.Context()); err != nil {
+			if err := collector.Sweep(t.Context(), time.Time{}); err != nil {
 				t.Fatal(err)
 			}
 		}

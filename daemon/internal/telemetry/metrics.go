@@ -16,6 +16,7 @@ type Metrics struct {
 	registry *prometheus.Registry
 
 	decisions  prometheus.Histogram
+	panics     prometheus.Counter
 	claims     *prometheus.CounterVec
 	terminated *prometheus.CounterVec
 	failures   *prometheus.CounterVec
@@ -29,6 +30,7 @@ type Metrics struct {
 	planBound  prometheus.Gauge
 	toDecision prometheus.Histogram
 	leader     prometheus.Gauge
+	templates  prometheus.Gauge
 	fleet      *audits
 	disruption *disruptions
 	Decisions  *Decisions
@@ -43,6 +45,10 @@ func NewMetrics(version string) *Metrics {
 		decisions: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "karpenter_scheduler_scheduling_duration_seconds",
 			Help: "Duration of one scheduling decision.", Buckets: seconds,
+		}),
+		panics: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "karpenterd_decision_panics_total",
+			Help: "Decisions that failed by a fault of the daemon, and were made again without the objects at fault.",
 		}),
 		claims: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "karpenter_nodeclaims_created_total",
@@ -78,6 +84,7 @@ func NewMetrics(version string) *Metrics {
 			Help: "Time from when the daemon first saw a pod waiting to the decision to launch a node for it.", Buckets: seconds,
 		}),
 		leader:     gauge("karpenterd_leader", "1 if this replica is the leader, 0 if not."),
+		templates:  gauge("karpenterd_launch_templates", "Launch templates of the cluster; an account may have 5,000 in a Region."),
 		fleet:      newAudits(),
 		disruption: newDisruptions(),
 		Decisions:  newDecisions(),
@@ -89,8 +96,8 @@ func NewMetrics(version string) *Metrics {
 		ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
-	m.registry.MustRegister(m.decisions, m.claims, m.terminated, m.failures, m.messages, m.awsCalls, m.drifted, m.unread,
-		m.waiting, m.refused, m.planCost, m.planBound, m.toDecision, m.leader, m.fleet.cost, m.fleet.bound, build, m.catalogue.embedded, m.catalogue.answered, m.catalogue.standIns, m.catalogue.smaller,
+	m.registry.MustRegister(m.decisions, m.panics, m.claims, m.terminated, m.failures, m.messages, m.awsCalls, m.drifted, m.unread,
+		m.waiting, m.refused, m.planCost, m.planBound, m.toDecision, m.leader, m.templates, m.fleet.cost, m.fleet.bound, build, m.catalogue.embedded, m.catalogue.answered, m.catalogue.standIns, m.catalogue.smaller,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registry.MustRegister(m.disruption.collectors()...)
 	return m
@@ -130,6 +137,12 @@ func (m *Metrics) AWSCall(call aws.Call) {
 	}
 	m.awsCalls.WithLabelValues(call.Service, call.Operation, result).Inc()
 }
+
+// DecisionPanicked counts a decision that panicked.
+func (m *Metrics) DecisionPanicked() { m.panics.Inc() }
+
+// LaunchTemplates sets how many launch templates there are.
+func (m *Metrics) LaunchTemplates(n int) { m.templates.Set(float64(n)) }
 
 // Message counts one message of the interruption queue by its kind.
 func (m *Metrics) Message(kind string) { m.messages.WithLabelValues(kind).Inc() }
