@@ -57,6 +57,9 @@ type Traits struct {
 	// Expires says that the node's life ends: with a terminationGracePeriod, nothing holds
 	// the node from expireAfter on.
 	Expires bool
+	// Precedence orders the reasons of nodes that are due: the highest is carried out first. It
+	// is 0 for reasons for which no node is due.
+	Precedence int
 	// Saves says that the node goes to save money.
 	Saves bool
 	// Empty says that the reason holds only while no pod runs there that needs another place.
@@ -106,13 +109,13 @@ func (r DeleteReason) Traits() Traits {
 	case Underutilized:
 		return Traits{Voluntary: true, Budgets: true, InBudgets: true, AsksNode: true, AsksPods: true, Saves: true, Pace: Careful}
 	case Drifted:
-		return Traits{Voluntary: true, Budgets: true, InBudgets: true, AsksNode: true, AsksPods: true, UntilGrace: true, Pace: Careful}
+		return Traits{Voluntary: true, Budgets: true, InBudgets: true, AsksNode: true, AsksPods: true, UntilGrace: true, Precedence: 1, Pace: Careful}
 	case Expired:
-		return Traits{Voluntary: true, Budgets: true, AsksNode: true, AsksPods: true, UntilGrace: true, Expires: true, Pace: Careful}
+		return Traits{Voluntary: true, Budgets: true, AsksNode: true, AsksPods: true, UntilGrace: true, Expires: true, Precedence: 2, Pace: Careful}
 	case PoolDeleted:
-		return Traits{Voluntary: true, Budgets: true, AsksNode: true, AsksPods: true, UntilGrace: true, Asked: true, WithPool: true, Pace: Patient}
+		return Traits{Voluntary: true, Budgets: true, AsksNode: true, AsksPods: true, UntilGrace: true, Asked: true, WithPool: true, Precedence: 3, Pace: Patient}
 	case Surplus:
-		return Traits{Voluntary: true, Asked: true, Pace: Patient}
+		return Traits{Voluntary: true, Asked: true, Precedence: 4, Pace: Patient}
 	case ReplacementUnused:
 		return Traits{Voluntary: true, AsksNode: true, AsksPods: true, Empty: true, Pace: Careful}
 	case Interrupted:

@@ -61,6 +61,18 @@ func TestTraits_AgreeWithEachOther(t *testing.T) {
 	}
 }
 
+// Nodes that are due are deleted one reason after the other.
+func TestTraits_NoTwoReasonsHaveTheSamePrecedence(t *testing.T) {
+	has := map[int]plan.DeleteReason{}
+	for _, why := range plan.Reasons() {
+		n := why.Traits().Precedence
+		if other, taken := has[n]; taken && n != 0 {
+			t.Errorf("%s and %s have the precedence %d", other, why, n)
+		}
+		has[n] = why
+	}
+}
+
 // What forced the daemon may be over, such as a notice that cannot be read any more. What is
 // written on the node must not take it away without care then.
 func TestAnnounced_WhatForcedTheDaemonForcesNothingAnyMore(t *testing.T) {

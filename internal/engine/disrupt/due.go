@@ -3,7 +3,6 @@ package disrupt
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
@@ -19,10 +18,10 @@ type Due struct {
 	since time.Time
 }
 
-// Overdue returns the NodeClaims that static pools have too many of, then those of pools
-// that are being deleted, the oldest first, then those that expire, those first that end
-// first, and then those that drifted, those first that drifted first. It also returns when
-// the next one expires; zero for never.
+// Overdue returns the NodeClaims that are due, in the order of plan.Traits.Precedence: those
+// that static pools have too many of, then those of pools that are being deleted, the oldest
+// first, then those that expire, those first that end first, and then those that drifted, those
+// first that drifted first. It also returns when the next one expires; zero for never.
 func Overdue(v view.View) (list []Due, next time.Time) {
 	deleted, surplus := deletedPools(v), map[string]bool{}
 	for _, c := range static.Surplus(v) {
@@ -46,7 +45,7 @@ func Overdue(v view.View) (list []Due, next time.Time) {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b Due) int {
-		return cmp.Or(strings.Compare(string(b.Why), string(a.Why)), a.since.Compare(b.since))
+		return cmp.Or(cmp.Compare(b.Why.Traits().Precedence, a.Why.Traits().Precedence), a.since.Compare(b.since))
 	})
 	return list, next
 }

@@ -17,7 +17,7 @@ type Judge struct {
 	view.View
 	memory   *memory.Memory
 	budgets  map[string][]*cluster.PodBudget // by namespace
-	promised map[*cluster.PodBudget]int64    // evictions of nodes that go; see Turn
+	promised map[*cluster.PodBudget]int64    // evictions of nodes that go; see AwaitsDrains
 	short    shortages
 }
 

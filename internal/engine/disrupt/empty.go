@@ -12,7 +12,7 @@ import (
 
 // KeepsEmpty says why the node of the NodeClaim does not go although it runs no pod that needs
 // another place, and until when where time alone may change that. The reason is empty where
-// nothing keeps the node but, perhaps, Turn and the budgets of its pool.
+// nothing keeps the node but, perhaps, AwaitsDrains and the budgets of its pool.
 func (j *Judge) KeepsEmpty(c *cluster.Claim) plan.Stay {
 	if stays := j.staysEmpty(c); stays.Reason != "" {
 		return stays

@@ -48,7 +48,7 @@ func (r *retirer) endMove(c cluster.Claim) bool {
 // stillLeaves says whether the source of a move still goes.
 func (r *retirer) stillLeaves(s cluster.Claim) bool {
 	why, going := r.Going[s.Name]
-	if !going || !view.Holds(&s, why) {
+	if !going || view.Ended(&s, why).Reason != "" {
 		return false // if it is not going, its static pool needs it again
 	}
 	if _, restored := memory.FirstSeen(r.memory.Restored, s.Name); restored && s.Disrupting == nil && outOfTime(r.View, &s) {

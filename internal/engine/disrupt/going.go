@@ -25,14 +25,15 @@ func (r *retirer) advance(c cluster.Claim) {
 	node, up := r.Snapshot.Node(c.Node)
 	announced := c.Disrupting != nil && node.Disrupted
 	moving := r.movingFrom(c.Node)
+	ended := view.Ended(&c, why)
 	stays, until := r.staysNow(&c, why)
 	switch {
 	case !up:
 		return // the NodeClaim goes by another way
 	case Forced(&c, r.Now) && !paused(r.View, &c): // whatever it goes for
 		r.delete(c, plan.Expired, "", r.Now.Sub(c.Created))
-	case !view.Holds(&c, why):
-		r.restore(c, node, plan.Stay{Reason: plan.NotDrifted})
+	case ended.Reason != "":
+		r.restore(c, node, ended)
 	case stays.Reason != "":
 		if !until.IsZero() {
 			r.WaitUntil(until, plan.QuietLongEnough)
@@ -53,7 +54,7 @@ func (r *retirer) advance(c cluster.Claim) {
 	case why.Traits().EvictsToSave() && r.memory.Landing.Late(r.Now):
 		// Nodes have been closed for so long that they open soon, and only then close again.
 	default:
-		remove(r, &c, &node, why, moving)
+		planDeletion(r, &c, &node, why, moving)
 	}
 }
 
@@ -61,8 +62,8 @@ func (r *retirer) advance(c cluster.Claim) {
 // stays: a last look found what the snapshot does not show.
 const declinedFor = 5 * time.Minute
 
-// remove deletes the NodeClaim of an announced node whose pods have other places.
-func remove(r *retirer, c *cluster.Claim, node *cluster.Node, why plan.DeleteReason, moving []string) {
+// planDeletion deletes the NodeClaim of an announced node whose pods have other places.
+func planDeletion(r *retirer, c *cluster.Claim, node *cluster.Node, why plan.DeleteReason, moving []string) {
 	var first time.Time
 	if first, r.again[node.Name] = memory.FirstSeen(r.memory.Asked, c.Name); r.again[node.Name] && !r.Now.Before(first.Add(declinedFor)) {
 		r.restore(*c, *node, plan.Stay{Reason: plan.Declined})
@@ -110,11 +111,11 @@ func (r *retirer) lookAgain(c *cluster.Claim) time.Time {
 	return pick.Latest(asked, c.Disrupting.Since).Add(lastLook)
 }
 
-// announce says that the node is about to go, if it is its turn and the budgets of its
+// announce says that the node is about to go, if it awaits no drains and the budgets of its
 // pool allow it. They are asked again for a node that is going already: others may have
 // failed since. It says whether it does.
 func (r *retirer) announce(c cluster.Claim, node cluster.Node, why plan.DeleteReason) bool {
-	if r.judge.Turn(&c, why).Reason != "" {
+	if r.judge.AwaitsDrains(&c, why).Reason != "" {
 		return false // a node that others replace waits, and is not restored
 	}
 	if !r.mayBegin(&c, why) {

@@ -52,7 +52,7 @@ func (m *mover) begin() {
 			}
 		}
 	}
-	if m.remove(x) {
+	if m.tryDeleting(x) {
 		m.state.failedTargets = 0
 		return
 	}

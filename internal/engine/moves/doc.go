@@ -10,5 +10,8 @@
 //
 // Invariants: nothing begins in a Step that launches for pods that wait, or whose plan is
 // not finished. A node goes only if no gate holds and the second plan has a place for
-// each pod that has one now. All that is remembered is the State; losing it breaks nothing.
+// each pod that has one now. Two kinds of nodes are deleted without places for their pods: those
+// that have a terminationGracePeriod and are at the end of their life, of which only pauses are
+// asked (mover.forced), and those of which a user asked for the end and a pod has no place even
+// on new nodes (forgo). All that is remembered is the State; losing it breaks nothing.
 package moves

@@ -22,13 +22,19 @@ import (
 // Standings asks it to explain. What a user has set, and what lasts, comes before what ends
 // by itself, so that the first gate that holds is what somebody can act on.
 //
+// Of facts about the node, its pods and its pool that keep it whatever it is to be deleted for,
+// disrupt.Judge.Stays decides, which disruptionStays asks. Steps ask it without the gates where
+// nobody chooses: of empty nodes, and of nodes that are announced. A gate of its own has only
+// what concerns the choice of nodes, or saving money.
+//
 // About empty nodes package disrupt decides in each plan, by the rule that toRetire asks. Of
 // nodes that wait for a replacement (toReplace) or that the search has not chosen (toSave),
 // the gates only explain what others have decided.
 
 // gate is one reason for which nodes stay.
 type gate struct {
-	// at is when a Step asks. Standings asks at any time.
+	// at is the stage that the gate belongs to. Steps ask the gates of toChoose, toBegin and
+	// toFollow, and Standings those of every stage.
 	at stage
 	// keeps says why the node stays, and until when if time alone may change that. The
 	// reason is empty where the gate does not hold.
@@ -59,7 +65,7 @@ const (
 // ordered returns the gates in their order.
 func ordered() []gate {
 	return []gate{
-		{toRetire, (*candidate).empty, false},          // all that keeps an empty node but its turn and budgets
+		{toRetire, (*candidate).empty, false},          // all that keeps an empty node but drains and budgets
 		{toChoose, (*candidate).replaces, false},       // it replaces nodes that have not gone yet
 		{toChoose, (*candidate).ofStaticPool, false},   // its static pool keeps as many nodes
 		{toChoose, (*candidate).disruptionStays, true}, // state, pauses, annotations, pods and PodDisruptionBudgets
@@ -70,7 +76,7 @@ func ordered() []gate {
 		{toChoose, (*candidate).breaker, false},        // moves of the pool went wrong lately
 		{toReplace, (*candidate).breakerOfDue, false},  // moves of the pool went wrong lately
 		{toChoose, (*candidate).triedLately, false},    // it was to go lately and could not
-		{toBegin, (*candidate).turn, false},            // PodDisruptionBudgets, beside nodes that go already
+		{toBegin, (*candidate).awaitsDrains, false},    // PodDisruptionBudgets, beside nodes that go already
 		{toBegin, (*candidate).budget, false},          // budgets of the pool
 		{toReplace, (*candidate).limit, false},         // limits.nodes of its static pool
 		{toReplace, (*candidate).replacement, false},   // nothing can be launched in its place
@@ -302,7 +308,7 @@ func (x *candidate) triedLately() plan.Stay {
 	return plan.Stay{}
 }
 
-func (x *candidate) turn() plan.Stay { return x.gates.judge.Turn(x.claim, x.why) }
+func (x *candidate) awaitsDrains() plan.Stay { return x.gates.judge.AwaitsDrains(x.claim, x.why) }
 
 // budget names the budget that is used up. It says until when only for a budget with
 // windows: nobody knows when nodes that are going will have gone.

@@ -43,8 +43,11 @@ type Planner func(s cluster.Snapshot, x Supposition, st State, known derived.Fac
 
 // Input is what moves are decided by.
 type Input struct {
-	View view.View // with those nodes of static pools, and of pools that are gone, that nobody wants
-	Seed uint64    // the source of the names of moves
+	// View is the one that plans begin with. Its Going has also what is deleted at once:
+	// NodeClaims of pools that are being deleted, and those that are not up yet and that static
+	// pools have too many of.
+	View view.View
+	Seed uint64 // the source of the names of moves
 	Plan Planner
 }
 

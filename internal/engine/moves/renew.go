@@ -59,7 +59,7 @@ func (m *mover) renew() bool {
 // renewThese begins to take some of the NodeClaims' nodes away, which are due for the same
 // reason, and says whether it does.
 func renewThese(m *mover, names []string, x Supposition) bool {
-	if m.remove(x) {
+	if m.tryDeleting(x) {
 		return true
 	}
 	why := x.Going[names[0]]

@@ -28,9 +28,10 @@ func supposeIn(m *mover, s cluster.Snapshot, x Supposition) Draft {
 	return out
 }
 
-// remove lets nodes go whose pods have places on nodes that stay, and says whether there
-// are any. A node of which a pod has no place stays.
-func (m *mover) remove(x Supposition) bool {
+// tryDeleting makes second plans in which the nodes go, and carries out the first in which all
+// their pods have places on nodes that stay. It says whether there is one. A node of which a
+// pod has no place stays, and the next second plan is made without it.
+func (m *mover) tryDeleting(x Supposition) bool {
 	x.Going = maps.Clone(x.Going)
 	for range suppositions {
 		if len(x.Going) == 0 {

@@ -66,7 +66,7 @@ func (w *wholeTries) next(m *mover) bool {
 			continue
 		}
 		x := Supposition{Going: map[string]plan.DeleteReason{name: plan.Underutilized}, Emptying: map[string]bool{c.Node: true}}
-		if m.remove(x) {
+		if m.tryDeleting(x) {
 			m.state.failedTargets, m.state.rests = 0, 0 // the others have their turn once its pods have landed
 			return true
 		}

@@ -22,10 +22,14 @@ func (v View) Due(c *cluster.Claim) (why plan.DeleteReason, by time.Time) {
 	return "", time.Time{}
 }
 
-// Holds says whether what the NodeClaim was to go for is still so: drift ends when its pool and
-// class ask for the node again as it is.
-func Holds(c *cluster.Claim, why plan.DeleteReason) bool {
-	return why != plan.Drifted || c.Drift != nil
+// Ended says why the reason for which the NodeClaim was to be deleted holds no more: drift
+// ends when its pool and class ask for the node again as it is. What it returns is empty
+// where the reason still holds.
+func Ended(c *cluster.Claim, why plan.DeleteReason) plan.Stay {
+	if why == plan.Drifted && c.Drift == nil {
+		return plan.Stay{Reason: plan.NotDrifted}
+	}
+	return plan.Stay{}
 }
 
 // ExpiresFrom returns when the node of the NodeClaim begins to expire; zero for never. That

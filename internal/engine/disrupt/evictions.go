@@ -7,7 +7,7 @@ import (
 
 // A PodDisruptionBudget bounds how many pods are evicted at once, and so nodes that share
 // one cannot drain together. Those that the budget allows are announced, and the others
-// run their pods until it is their turn: a node that is tainted takes no pods.
+// run their pods until these have drained: a node that is tainted takes no pods.
 
 // evictions is how many pods of a node one PodDisruptionBudget has to let go.
 type evictions struct {
@@ -72,13 +72,13 @@ func (j *Judge) Promise(c *cluster.Claim) {
 	}
 }
 
-// Turn says why the node of the NodeClaim, which Stays lets go, has to wait until others
-// have drained: a PodDisruptionBudget allows fewer evictions than its pods need beside
-// those that are promised. What it returns is empty if it is the node's turn. A node to
+// AwaitsDrains says why the node of the NodeClaim, which Stays lets go, has to wait until
+// others have drained: a PodDisruptionBudget allows fewer evictions than its pods need beside
+// those that are promised. What it returns is empty if the node need not wait. A node to
 // whose budgets nothing is promised never waits, however many pods it has: they are
 // evicted one after the other. Nor does a node whose drain is bounded by
 // terminationGracePeriod, or that a static pool has too many of.
-func (j *Judge) Turn(c *cluster.Claim, reason plan.DeleteReason) plan.Stay {
+func (j *Judge) AwaitsDrains(c *cluster.Claim, reason plan.DeleteReason) plan.Stay {
 	state, up := j.Snapshot.State(c.Node)
 	if !up || !reason.Announced().PodsKeep(c.Grace) {
 		return plan.Stay{}
