@@ -43,48 +43,6 @@ func poolsBut(own ownership.Record, name string) []string {
 	return names
 }
 
-// ModifyPlan plans the identity, which has the name. It says what a new name does and what
-// new requirements leave, and refuses what deletes a protected pool.
-func (r *nodePool) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if !req.Plan.Raw.IsNull() {
-		r.PlanCluster(ctx, &resp.Diagnostics)
-	}
-	if req.State.Raw.IsNull() {
-		if plan, ok := managed.Get[nodePoolModel](ctx, req.Plan, &resp.Diagnostics); ok {
-			r.remarkOnChoice(ctx, plan, nodePoolModel{}, &resp.Diagnostics)
-		}
-		return
-	}
-	state, ok := managed.Get[nodePoolModel](ctx, req.State, &resp.Diagnostics)
-	if !ok {
-		return
-	}
-	if req.Plan.Raw.IsNull() {
-		if state.DeletionProtection.ValueBool() {
-			r.refuseDelete(&resp.Diagnostics, state)
-		}
-		return
-	}
-	plan, ok := managed.Get[nodePoolModel](ctx, req.Plan, &resp.Diagnostics)
-	if !ok {
-		return
-	}
-	r.remarkOnChoice(ctx, plan, state, &resp.Diagnostics)
-	if plan.Name.IsUnknown() {
-		return
-	}
-	r.Identify(ctx, resp.Identity, &resp.Diagnostics, plan)
-	from, to := state.Name.ValueString(), plan.Name.ValueString()
-	switch {
-	case from == to:
-	case renamesProtected(plan, state):
-		resp.Diagnostics.AddAttributeError(path.Root("name"), "Cannot rename karpenter_node_pool", protectedFromRename(from, to))
-	default:
-		resp.Diagnostics.AddAttributeWarning(path.Root("name"), "karpenter_node_pool gets another name", fmt.Sprintf(
-			"karpenter_node_pool %q: the update creates NodePool %q. When it is ready, the update deletes NodePool %q, and all nodes of %q go: their pods move to other nodes.", from, to, from, from))
-	}
-}
-
 func renamesProtected(plan, prior nodePoolModel) bool {
 	return !plan.Name.Equal(prior.Name) && plan.DeletionProtection.ValueBool() && prior.DeletionProtection.ValueBool()
 }

@@ -2,9 +2,11 @@ package nodepool
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
@@ -243,5 +245,48 @@ func (r *nodePool) ValidateConfig(ctx context.Context, req resource.ValidateConf
 	resp.Diagnostics.Append(r.definitions.Check(ctx, v1.NodePoolKind, &spec, req.Config.Raw, nil, further)...)
 	if !config.Requirements.IsUnknown() && !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(contradictions(spec)...)
+	}
+}
+
+// ModifyPlan says what new requirements leave to choose from. Of an update it also plans the
+// identity, which has the name, and says what a new name does. It refuses what deletes a
+// protected pool. On creation it plans no identity: Create writes it.
+func (r *nodePool) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if !req.Plan.Raw.IsNull() {
+		r.PlanCluster(ctx, &resp.Diagnostics)
+	}
+	if req.State.Raw.IsNull() {
+		if plan, ok := managed.Get[nodePoolModel](ctx, req.Plan, &resp.Diagnostics); ok {
+			r.remarkOnChoice(ctx, plan, nodePoolModel{}, &resp.Diagnostics)
+		}
+		return
+	}
+	state, ok := managed.Get[nodePoolModel](ctx, req.State, &resp.Diagnostics)
+	if !ok {
+		return
+	}
+	if req.Plan.Raw.IsNull() {
+		if state.DeletionProtection.ValueBool() {
+			r.refuseDelete(&resp.Diagnostics, state)
+		}
+		return
+	}
+	plan, ok := managed.Get[nodePoolModel](ctx, req.Plan, &resp.Diagnostics)
+	if !ok {
+		return
+	}
+	r.remarkOnChoice(ctx, plan, state, &resp.Diagnostics)
+	if plan.Name.IsUnknown() {
+		return
+	}
+	r.Identify(ctx, resp.Identity, &resp.Diagnostics, plan)
+	from, to := state.Name.ValueString(), plan.Name.ValueString()
+	switch {
+	case from == to:
+	case renamesProtected(plan, state):
+		resp.Diagnostics.AddAttributeError(path.Root("name"), "Cannot rename karpenter_node_pool", protectedFromRename(from, to))
+	default:
+		resp.Diagnostics.AddAttributeWarning(path.Root("name"), "karpenter_node_pool gets another name", fmt.Sprintf(
+			"karpenter_node_pool %q: the update creates NodePool %q. When it is ready, the update deletes NodePool %q, and all nodes of %q go: their pods move to other nodes.", from, to, from, from))
 	}
 }
