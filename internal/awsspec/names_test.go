@@ -146,6 +146,23 @@ func TestLaunchTemplate_NameFollowsFromContentAlone(t *testing.T) {
 	}
 }
 
+// An update of the daemon must not rename templates whose content is the same: the name is a
+// hash of the JSON, so a field that is new has `json:",omitempty"`.
+func TestLaunchTemplate_KeepsTheNameThatEarlierVersionsGave(t *testing.T) {
+	for want, of := range map[string]LaunchTemplate{
+		"karpenter.k8s.aws/94b6244edb63d4992948": {},
+		"karpenter.k8s.aws/70aa6aa1b89f769e830c": {
+			ImageID: "ami-1", InstanceProfile: "p", SecurityGroupIDs: []string{"sg-1"}, UserData: "#!/bin/sh",
+			Metadata:     Metadata{HTTPEndpoint: "enabled", HTTPProtocolIPv6: "disabled", HTTPTokens: "required", HopLimit: 1},
+			BlockDevices: []BlockDevice{{DeviceName: "/dev/xvda", SizeGiB: 20, Type: "gp3"}}, Tags: map[string]string{"a": "b"},
+		},
+	} {
+		if got := of.Name(); got != want {
+			t.Errorf("the name is %s, want %s, of %+v", got, want, of)
+		}
+	}
+}
+
 func TestRoleOwner_IsReadOfTagsThenOfTheTrustPolicy(t *testing.T) {
 	const account = "123456789012"
 	pods := PodIdentityTrust(ClusterARN("aws", "eu-west-1", account, "prod"), "karpenter", "karpenter")
