@@ -31,6 +31,8 @@ var rules = map[string]func(tree) []breach{
 	"Reasons":         checkReasons,
 	"Decisions":       checkDecisions,
 	"Paths":           checkPaths,
+	"Pointers":        checkPointers,
+	"Folders":         checkFolders,
 }
 
 // TestCheckout_KeepsTheRules is the one that fails when the architecture is
