@@ -69,6 +69,7 @@ type OfferingFailure struct {
 
 	Code, Message string
 	Reach         catalog.Reach // what else the code says to be exhausted
+	Subnet        string        // that has no free address; empty: the code says something else
 }
 
 // InsufficientCapacityError says that no offering of the launch had capacity. EC2 gives
@@ -249,7 +250,11 @@ func failAll(r LaunchRequest, code, message string, subnet *string) []OfferingFa
 	for _, o := range r.Overrides {
 		if subnet == nil || *subnet == o.SubnetID {
 			key := catalog.OfferingKey{InstanceType: o.InstanceType, Zone: o.Zone, CapacityType: r.CapacityType, Reservation: r.Reservation}
-			failed = append(failed, OfferingFailure{OfferingKey: key, Code: code, Message: message, Reach: reachOf(code)})
+			f := OfferingFailure{OfferingKey: key, Code: code, Message: message, Reach: reachOf(code)}
+			if code == codeNoAddresses {
+				f.Subnet = o.SubnetID
+			}
+			failed = append(failed, f)
 		}
 	}
 	return sortedFailures(failed)

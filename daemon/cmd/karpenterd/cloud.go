@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/claim"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/drifted"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/interruption"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/market"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/nodeclass"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/telemetry"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
@@ -81,7 +83,7 @@ func (d *daemon) drift(r *telemetry.Recorder) *drifted.Keeper {
 
 // interruptions makes the listener of the interruption queue; without a queue it
 // does nothing.
-func (d *daemon) interruptions(r *telemetry.Recorder) interface{ Run(context.Context) } {
+func (d *daemon) interruptions(r *telemetry.Recorder, claims *claim.Controller) interface{ Run(context.Context) } {
 	if d.config.Queue == "" {
 		d.logger.Warn("no interruption queue is configured, so the daemon does not learn of interruptions: set --interruption-queue ($" + install.EnvInterruptionQueue + ")")
 		return idle{}
@@ -89,7 +91,13 @@ func (d *daemon) interruptions(r *telemetry.Recorder) interface{ Run(context.Con
 	return &interruption.Listener{
 		Queue: d.aws, Name: d.config.Queue, Notice: d.config.Notice, Count: d.metrics.Message, Logger: d.logger.Named("interruption"),
 		Handle: (&interruption.Marker{
-			World: d.world, Claims: d.kube.NodeClaims, Told: r.Interrupted, Logger: d.logger, Now: time.Now,
+			World: d.world, Claims: d.kube.NodeClaims, Logger: d.logger, Now: time.Now,
+			Told: func(c *v1.NodeClaim, kind string, deadline time.Time) {
+				r.Interrupted(c, kind, deadline)
+				if kind == string(interruption.SpotInterrupted) {
+					claims.Warned(c)
+				}
+			},
 		}).Handle,
 	}
 }

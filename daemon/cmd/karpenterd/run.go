@@ -281,7 +281,7 @@ func (d *daemon) work(ctx context.Context) error {
 	group.Go(func() error { return mayNominate(ctx, d.kube.Core, d.logger) })
 	group.Go(func() error { classes.Run(ctx); return nil })
 	group.Go(func() error { podEvents.Run(ctx); return nil })
-	group.Go(func() error { d.interruptions(recorder).Run(ctx); return nil })
+	group.Go(func() error { d.interruptions(recorder, claims).Run(ctx); return nil })
 	for _, r := range []struct {
 		interval time.Duration
 		what     string

@@ -95,6 +95,7 @@ type Controller struct {
 	pace       pace
 	gate       gate
 	shortages  shortages
+	subnets    fullSubnets
 	unnamed    sync.Once      // the warning that an instance could not be named
 	undeleted  sync.Once      // the warning that a Node could not be deleted before its drain
 	ends       sync.WaitGroup // those in deletion that are reconciled, or wait for their turn

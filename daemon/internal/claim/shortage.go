@@ -9,6 +9,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
@@ -23,6 +24,7 @@ type shortages struct {
 // tried notes what came of a launch of the NodeClaim. The result names the offering that was
 // launched; it is zero if none was.
 func (c *Controller) tried(claim *v1.NodeClaim, launched catalog.OfferingKey, failed []aws.OfferingFailure) {
+	failed = c.scarce(claim, failed)
 	t := engine.Tried{Pool: poolOf(claim), Launched: launched, Lacks: make([]engine.Lack, len(failed))}
 	for i, f := range failed {
 		t.Lacks[i] = engine.Lack{Offering: f.OfferingKey, Reach: f.Reach, Why: engine.Cause{Code: f.Code, Message: f.Message}}
@@ -33,6 +35,19 @@ func (c *Controller) tried(claim *v1.NodeClaim, launched catalog.OfferingKey, fa
 		return
 	}
 	c.shortages.known = c.shortages.known.After(t, c.Now())
+	c.Scarcity.Shortages(c.shortages.known)
+}
+
+// Warned notes that EC2 takes the instance of the NodeClaim: what comes in its place is launched
+// from another offering for a while.
+func (c *Controller) Warned(claim *v1.NodeClaim) {
+	key := catalog.OfferingKey{InstanceType: claim.Labels[label.InstanceType], Zone: claim.Labels[label.Zone], CapacityType: claim.Labels[label.CapacityType]}
+	if key.InstanceType == "" || key.CapacityType != label.Spot {
+		return
+	}
+	c.shortages.mu.Lock()
+	defer c.shortages.mu.Unlock()
+	c.shortages.known = c.shortages.known.Avoid(key, engine.Cause{Code: "SpotInterruptionWarning", Message: "EC2 takes back an instance of this type in this zone"}, c.Now())
 	c.Scarcity.Shortages(c.shortages.known)
 }
 

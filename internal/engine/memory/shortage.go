@@ -97,6 +97,14 @@ func (s Shortages) After(t Tried, now time.Time) Shortages {
 	return s
 }
 
+// Avoid returns what is known after the cloud has said that it takes back an instance of the
+// offering: it is left out for as long as after a launch that failed, as with Karpenter.
+func (s Shortages) Avoid(k catalog.OfferingKey, why Cause, now time.Time) Shortages {
+	s = s.lasting(now)
+	s.penalize([]Lack{{Offering: k, Why: why}}, false, now)
+	return s
+}
+
 // penalize leaves out what lacks capacity. It says whether any of that was not left out
 // already, and whether any of that has not failed before. The answers to launches that were
 // under way together make no pause longer.
