@@ -10,8 +10,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// carry carries out what the actions say about nodes that go. A deleted node is gone at
-// once, and its pods come anew.
+// carry carries out what the actions say about nodes that are deleted. A deleted node
+// is removed at once, and its pods come anew.
 func (w *world) carry(actions []plan.Action) *world {
 	w.t.Helper()
 	for _, a := range actions {

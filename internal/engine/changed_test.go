@@ -87,8 +87,8 @@ func TestStep_LooksAtWhatHasChangedInALargeFleetBeforeItSearches(t *testing.T) {
 	}
 }
 
-// A small pod that goes lets no node go. The search comes next, also where another pod has
-// gone meanwhile, and there is no second look before it has ended.
+// A small pod that leaves lets no node be deleted. The search comes next, also where
+// another pod has left meanwhile, and there is no second look before it has ended.
 func TestStep_SearchesALargeFleetAfterALookThatFindsNothing(t *testing.T) {
 	in := without(t, sweptFleet(t, 600), "small-00")
 	in, _, _ = stepOn(t, in)

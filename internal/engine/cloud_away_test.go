@@ -48,7 +48,7 @@ func TestStep_NothingIsDisruptedWhileTheCloudIsAway(t *testing.T) {
 	}
 }
 
-// A move that has begun goes on where it was.
+// A move that has begun continues where it was.
 func TestStep_ANodeThatIsGoingStaysAsItIsWhileTheCloudIsAway(t *testing.T) {
 	w := halfEmpty(t)
 	w.settle(100, func(o engine.Output) {

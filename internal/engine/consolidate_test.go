@@ -13,7 +13,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// saving lets nodes with pods go at once to save money.
+// saving lets nodes with pods be deleted at once to save money.
 func saving() cluster.Disruption {
 	return cluster.Disruption{Policy: cluster.WhenEmptyOrUnderutilized, After: time.Nanosecond}
 }
@@ -95,7 +95,7 @@ func TestStep_NodesWhosePodsFitElsewhereGo(t *testing.T) {
 	}
 }
 
-// Each case changes the world so that nothing, or not everything, may go.
+// Each case changes the world so that nothing, or not everything, may be deleted.
 func TestStep_WhatProtectsANodeKeepsItFromSavingMoney(t *testing.T) {
 	every := func(f func(*cluster.Pod)) func(*world) {
 		return func(w *world) {

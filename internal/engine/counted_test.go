@@ -122,7 +122,8 @@ func TestStep_PodsThatASpreadCountsHaveAPlaceWhereverOthersHave(t *testing.T) {
 	}
 }
 
-// What goes to pools of less weight later does not keep off what was launched before.
+// What is launched in pools of less weight later does not keep off what was launched
+// before.
 func TestStep_PodsThatASpreadCountsGoWhereTheyKeepNobodyOff(t *testing.T) {
 	taint := cluster.Taint{Key: "x", Effect: cluster.NoSchedule}
 	w := newWorld(t).pool(cluster.Pool{Name: "first", Weight: 10, Taints: []cluster.Taint{taint}})

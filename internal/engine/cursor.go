@@ -11,7 +11,7 @@ import (
 
 // cursor is a plan that a WorkLimit stopped: the question, and the packer's answers
 // so far. From these two the next Step on the same snapshot repeats the same
-// decisions without packing again, and then goes on; the other fields count what
+// decisions without packing again, and then continues; the other fields count what
 // earlier Steps did. A cursor is a value and is never changed.
 type cursor struct {
 	in       Input             // of the Step that began the plan
@@ -25,10 +25,10 @@ type cursor struct {
 	// dropped is the number of plans in a row that were given up, because the
 	// snapshot had changed, before they launched anything.
 	dropped int
-	stale   bool // the next Step must not go on with this plan
+	stale   bool // the next Step must not continue this plan
 }
 
-// resume returns the plan that the Step goes on with, and the units of work that
+// resume returns the plan that the Step continues, and the units of work that
 // the Step may do. It gives up an unfinished plan that was made for another
 // snapshot. Each plan that is given up doubles the units of the next one: so even a
 // cluster that never rests gets a plan.

@@ -131,7 +131,7 @@ func TestStep_ADeletedStaticPoolLaunchesNothing(t *testing.T) {
 	}
 }
 
-// Pods that went there would have to move again soon.
+// Pods that were placed there would have to move again soon.
 func TestStep_NoPodGoesToANodeOfADeletedPool(t *testing.T) {
 	for name, c := range map[string]struct {
 		other cluster.Pool
@@ -168,7 +168,7 @@ func TestStep_NoPodGoesToANodeOfADeletedPool(t *testing.T) {
 	}
 }
 
-// A node goes only when it is initialized, so it opens also for nobody.
+// A node is deleted only when it is initialized, so it opens also for nobody.
 func TestStep_ANodeOfADeletedPoolThatRunsPodsOpensForNoOthers(t *testing.T) {
 	w := newWorld(t).pods("web", 1, 300)
 	launches := of[plan.Launch](w.step())
@@ -198,8 +198,8 @@ func TestStep_AnInterruptedNodeOfAPoolThatIsTerminatedWaitsForNoReplacement(t *t
 	}
 }
 
-// A node that is empty goes because its pool goes, and for no other reason: else the two
-// reasons would take turns.
+// A node that is empty is deleted because its pool is, and for no other reason: else the
+// two reasons would take turns.
 func TestStep_AnEmptyNodeOfADeletedPoolGoesWithItsPool(t *testing.T) {
 	w := deleting(t)
 	w.objects.Pools[0].Disruption = cluster.Disruption{Policy: cluster.WhenEmpty, Budgets: []cluster.Budget{{Most: 0, Reasons: []string{"Drifted"}}}}

@@ -7,9 +7,9 @@
 //
 //  1. demand, room    what needs room, in classes of equal pods; which room exists or
 //     is on its way
-//  2. assign          promised room goes to the demand that it was promised to
+//  2. assign          promised room is given to the demand that it was promised to
 //  3. offer           what can be bought now, and what the limits have left
-//  4. assign, launch  demand goes to any room, and the rest to new nodes; demand that
+//  4. assign, launch  demand is put on any room, and the rest on new nodes; demand that
 //     finds no place gives up a preference and tries again
 //  5. explain         why the rest has no place
 //  6. certify         a lower bound on the cost of the launches
@@ -20,7 +20,7 @@
 //
 // When planned has returned, Step hands the plan to package moves. If the plan is finished and
 // launches nothing, moves begins to delete nodes that are due or cost more than they are
-// worth. It has planned make a second plan, as if they were gone.
+// worth. It has planned make a second plan, as if they were deleted.
 //
 // ARCHITECTURE.md follows a pod and an underutilized node through these functions: Three paths
 // through the code.
@@ -46,7 +46,7 @@
 //
 // A Step may have a limit of work (Input.WorkLimit), and may be asked to improve
 // its packing (Input.Polish). A Step that reaches its limit returns what is
-// certain, and the next Step goes on from there. All Steps of one plan together
+// certain, and the next Step continues from there. All Steps of one plan together
 // return what one Step without a limit returns, and each of them makes progress. So
 // a better plan that takes longer needs no function of its own: it is a Step with
 // Polish.

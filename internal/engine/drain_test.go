@@ -90,7 +90,8 @@ func TestStep_NothingIsLaunchedForPodsThatNothingCreatesAnew(t *testing.T) {
 	}
 }
 
-// It runs as long as it can where no other pod waits for the node to go, and holds up none.
+// It runs as long as it can where no other pod waits for the node to be deleted, and holds
+// up none.
 func TestStep_AnInterruptedNodeWaitsForNoPlaceOfAPodThatNothingCreatesAnew(t *testing.T) {
 	interrupted := func(w *world) []plan.Delete {
 		w.objects.Claims[0].Interruption = &cluster.Interruption{Noticed: w.now, Deadline: w.now.Add(time.Hour)}
@@ -110,8 +111,8 @@ func TestStep_AnInterruptedNodeWaitsForNoPlaceOfAPodThatNothingCreatesAnew(t *te
 	}
 }
 
-// The drain of a deleted node may take hours. Its pods are news when they go, and until then
-// nothing changes.
+// The drain of a deleted node may take hours. Its pods are news when they are evicted, and
+// until then nothing changes.
 func TestStep_ADrainThatWaitsAsksForNoOtherStep(t *testing.T) {
 	w := newWorld(t).pods("web", 1, 900, ownedBy("web"), func(p *cluster.Pod) { p.DoNotDisrupt = true }).running()
 	w.objects.Pools[0].Disruption = saving()

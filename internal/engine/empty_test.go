@@ -63,7 +63,7 @@ func withEmptyNodes(t *testing.T, rt *rapid.T) *world {
 
 // disagreements returns where a Step that has come to the output decides otherwise about
 // empty nodes than the reasons say that are given after it, on the same cluster. What a
-// budget leaves for others when a node begins to go, only the next Snapshot shows.
+// budget leaves for others when the removal of a node begins, only the next Snapshot shows.
 func (w *world) disagreements(out engine.Output) (list []string, next time.Time) {
 	w.t.Helper()
 	snap, err := cluster.New(w.objects)
@@ -93,7 +93,7 @@ func (w *world) disagreements(out engine.Output) (list []string, next time.Time)
 }
 
 // TestStandings_WhatIsSaidOfEmptyNodesIsWhatStepsDecide also plays on until the times that
-// are told: then the node goes, or something else keeps it.
+// are told: then the node is deleted, or something else keeps it.
 func TestStandings_WhatIsSaidOfEmptyNodesIsWhatStepsDecide(t *testing.T) {
 	var went, waited int
 	rapid.Check(t, func(rt *rapid.T) {

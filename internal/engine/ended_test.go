@@ -10,11 +10,11 @@ import (
 )
 
 // A node has drifted and its replacement is up. Then something keeps the node, and the
-// pool lets no node go because it is empty.
+// pool lets no node be deleted because it is empty.
 func TestStep_NoReplacementStaysBesideTheNodeThatItWasFor(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(w *world, replacement *cluster.Claim)
-		after  time.Duration // when the replacement goes
+		after  time.Duration // when the replacement is deleted
 		nodes  int
 	}{
 		"its pods must not be disrupted": {func(w *world, _ *cluster.Claim) { w.onPods(func(p *cluster.Pod) { p.DoNotDisrupt = true }) }, 0, 3},
@@ -89,7 +89,7 @@ func TestStep_APodBudgetTakesNoReplacementFromASourceThatIsAnnounced(t *testing.
 	}
 }
 
-// A pause holds a move, also beyond its deadline, and nothing goes meanwhile.
+// A pause holds a move, also beyond its deadline, and nothing is deleted meanwhile.
 func TestStep_AMoveGoesOnAfterAPause(t *testing.T) {
 	w := full(t).drift(1)
 	w.announced()

@@ -59,7 +59,7 @@ type Input struct {
 	// WorkLimit is the number of units of work after which the Step stops; 0 means
 	// no limit. One unit is one search for places for the whole demand, or one
 	// improvement step. The plan is then a prefix of the plan without a limit, and
-	// the next Step goes on from the returned Memory. The limit is never a
+	// the next Step continues from the returned Memory. The limit is never a
 	// duration, so that the result does not depend on a clock.
 	WorkLimit int
 }
@@ -75,7 +75,7 @@ type Output struct {
 	Memory Memory
 	Trace  Trace
 
-	stay   map[string]bool               // nodes that are going, of which a pod found no place
+	stay   map[string]bool               // nodes about to be deleted, of which a pod found no place
 	placed map[string]quantity.Resources // by node: what the plan puts there
 }
 
@@ -92,8 +92,8 @@ type Memory struct {
 	launchedStatic bool
 }
 
-// After returns the memory of a daemon that starts, where nodes went until the given time
-// for another reason than that they were empty; zero for never.
+// After returns the memory of a daemon that starts, where nodes were deleted until the
+// given time for another reason than that they were empty; zero for never.
 func After(disruption time.Time) Memory {
 	return Memory{Memory: memory.Memory{EvictedUntil: disruption}}
 }
@@ -137,20 +137,20 @@ func Step(in Input) Output {
 }
 
 // planned returns the plan of the cursor, made with so many units of work. Step calls it for
-// the plan of the demand, and package moves for a plan as if nodes were gone.
+// the plan of the demand, and package moves for a plan as if nodes were deleted.
 func planned(c cursor, units int) Output {
 	for {
 		t := c.begin(units) // one try of the plan
 		// 1. Demand and room: what needs room, and which room exists or is on its way.
 		// Both are in the Assigner a.
 		a := t.gather()
-		// 2. Assign: promised room goes to the demand that it was promised to.
+		// 2. Assign: promised room is given to the demand that it was promised to.
 		assign.KeepMoves(a)
 		a.KeepPromises()
 		// 3. Offer: what can be bought, and whether the limits leave enough of it.
 		market := offer.Open(t.View, t.known.Fleet, &t.known.Places, a.Memory, a.Journal, a.Demand.Classes)
 		tight := market.Scarce(a.Demand.Classes)
-		// 4. Assign and launch: demand goes to any room, and the rest to new nodes. A
+		// 4. Assign and launch: demand is put on any room, and the rest on new nodes. A
 		// plan that rearranges pods has an Assigner and a market of its own. The
 		// Launcher l has the launches.
 		a, l := t.place(a, market, tight)
@@ -158,11 +158,11 @@ func planned(c cursor, units int) Output {
 			return t.pause(a, l, tight)
 		}
 		if t.excludeIncomplete(a.Demand) {
-			// The gang's room goes to other pods, so the whole plan is made again.
+			// The gang's room is given to other pods, so the whole plan is made again.
 			c, units = t.again(l), t.solver.Left()
 			continue
 		}
-		stay := t.evacuate(a, l) // of nodes that are going, those of which a pod found no place
+		stay := t.evacuate(a, l) // of nodes about to be deleted, those of which a pod found no place
 		a.Promise()
 		a.Memory.Plan(l.Launches) // what the new NodeClaims are for
 		// 5. Explain: the rest is refused, with the reasons why it has no place.
@@ -172,7 +172,7 @@ func planned(c cursor, units int) Output {
 		// 7. Open: nodes that are up open for their pods.
 		opened := open.Nodes(t.View, a.Memory, a.Journal, a.Demand, a.Room)
 		// 8. Disrupt: interrupted nodes, empty nodes and nodes that never came up are
-		// deleted, and nodes that are going take their next step.
+		// deleted, and nodes about to be deleted take their next step.
 		retired := disrupt.Retire(t.View, a.Memory, a.Journal, a.Room, stay)
 		a.Trace.Complete = true
 		out := t.output(a, l, proofs, slices.Concat(opened, retired))

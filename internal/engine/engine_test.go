@@ -187,7 +187,7 @@ func TestStep_KeepsAReplacementWhileItsPodsAreBetweenTwoLives(t *testing.T) {
 	w.objects.Pools[0].Disruption.After = time.Nanosecond
 	launches := of[plan.Launch](w.pods("web", 3, 1000).step())
 	w.order(launches).bringUp(launches)
-	// What the node was launched for is gone before it could be nominated, as
+	// What the node was launched for no longer exists before it could be nominated, as
 	// when an eviction has removed pods and nothing has created them anew.
 	evicted := w.objects.Pods
 	w.objects.Pods = nil
@@ -414,7 +414,7 @@ func TestStep_ANodeThatMustNotBeDisruptedForAWhileGoesThen(t *testing.T) {
 	if out := w.step(); len(of[plan.Disrupt](out)) != 0 {
 		t.Errorf("disrupted too early: %+v", out.Plan.Actions)
 	}
-	for range 2 { // an empty node goes if it is empty still after a while
+	for range 2 { // an empty node is deleted if it is empty still after a while
 		w.now = w.now.Add(time.Minute)
 		out = w.step()
 	}

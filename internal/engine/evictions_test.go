@@ -63,7 +63,7 @@ func TestStep_NodesThatShareAPodBudgetAreAnnouncedTogetherOnlyWithinIt(t *testin
 	}
 }
 
-// A node with more pods of a budget than it allows goes alone: its drain takes turns.
+// A node with more pods of a budget than it allows is deleted alone: its drain takes turns.
 func TestStep_ANodeWithMorePodsThanTheirBudgetAllowsStillGoes(t *testing.T) {
 	w := full(t).drift(0, 1)
 	w.objects.PodBudgets = []cluster.PodBudget{{UID: "b", Namespace: "default", Name: "all", Allowed: 1}}
@@ -124,8 +124,8 @@ func TestStep_EvictionsOfDrainsThatGoOnCountForAPodBudget(t *testing.T) {
 	}
 }
 
-// One node is about to be replaced, another has drifted and may not go yet. The one
-// eviction that the first needs counts once, so that of the others one may go.
+// One node is about to be replaced, another has drifted and may not be deleted yet. The one
+// eviction that the first needs counts once, so that of the others one may be deleted.
 func TestStep_EvictionsOfAMoveUnderWayCountOnceForAPodBudget(t *testing.T) {
 	w := halfEmpty(t).drift(0, 1)
 	w.objects.PodBudgets = webBudget(2)
@@ -168,8 +168,8 @@ func TestStandings_NameTheBudgetOfPodsForWhichOtherNodesGoFirst(t *testing.T) {
 	}
 }
 
-// In drawn worlds, nodes that go to save money or have drifted keep within the budgets
-// of their pods together, and none waits for ever.
+// In drawn worlds, nodes that are deleted to save money or have drifted keep within the
+// budgets of their pods together, and none waits for ever.
 func TestStep_NodesAreAnnouncedWithinPodBudgetsInAnyWorld(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(t)

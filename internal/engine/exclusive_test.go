@@ -83,8 +83,8 @@ func TestStep_ItsBoundCountsTheNodesThatRulesAskFor(t *testing.T) {
 }
 
 // A spread counts the zones of nodes that are there: with one in each of two, two
-// pods go to both. It does not count the zone of a node that goes, that may go since
-// it runs nothing, or that the pods' policies leave out.
+// pods run in both. It does not count the zone of a node that leaves, that may be
+// deleted since it runs nothing, or that the pods' policies leave out.
 func TestStep_ItsBoundCountsTheZonesThatASpreadIsSureToCount(t *testing.T) {
 	const small quantity.Money = 85_000_000
 	for name, tc := range map[string]struct {

@@ -12,7 +12,7 @@ import (
 
 // The daemon may die between any two Steps, and what replaces it remembers
 // nothing: no pod that has a place coming is launched for again, none is left
-// out, and a node does not go that pods are on their way to.
+// out, and a node is not deleted that pods are on their way to.
 func TestStep_ForgettingEverythingLaunchesNothingTwiceAndLosesNoPod(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(t)

@@ -72,7 +72,7 @@ func FuzzSteps(f *testing.F) {
 	for _, n := range wentWrong {
 		f.Add(noise(100_000+n, 150+40*(n%20)))
 	}
-	f.Add(noise(8_001_904, 220)) // a node on its way went to pods that came later
+	f.Add(noise(8_001_904, 220)) // a node on its way was given to pods that came later
 	f.Add(noise(8_003_927, 160))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		fuzzSteps(newWorld(t), data, false)

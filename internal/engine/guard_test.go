@@ -97,8 +97,9 @@ func (g *guard) typeOf(name string) (price func(zones []string, capacityType str
 	return nil, quantity.Resources{}
 }
 
-// net is what the fleet costs at worst without what is about to go, and without nodes that
-// run no pods: these are the overlap of a replacement, which goes again if its move ends.
+// net is what the fleet costs at worst without what is about to be deleted, and without
+// nodes that run no pods: these are the overlap of a replacement, which is deleted again
+// if its move ends.
 func (g *guard) net() (sum quantity.Money) {
 	for _, c := range g.objects.Claims {
 		if runs := func(p cluster.Pod) bool { return p.Node == c.Node && c.Node != "" }; !g.going[c.Name] && slices.ContainsFunc(g.objects.Pods, runs) {
@@ -144,7 +145,8 @@ func (g *guard) limits() {
 	}
 }
 
-// leaves checks that the node may go, and that budgets allow one more if it begins to.
+// leaves checks that the node may be deleted, and that budgets allow one more if its
+// removal begins.
 func (g *guard) leaves(c cluster.Claim, why plan.DeleteReason) {
 	n, _ := g.nodeNamed(c.Node)
 	saves := why == plan.Underutilized || why == plan.Empty
@@ -316,7 +318,7 @@ func TestStep_AReplacementIsNotLaunchedInVain(t *testing.T) {
 		return w.types(append(slices.Clone(w.objects.Classes[0].Types), instanceType("c5.4xlarge", 16, 32, 600_000_000), instanceType("m5.2xlarge", 8, 32, 370_000_000))...)
 	}
 	replacesNothingInVain(t, large().pods("a", 2, 200).pods("b", 7, 1100).pods("c", 4, 700).pods("d", 7, 3000), 3)
-	// The pods of the node that goes have room in one way only, which the search has found.
+	// The pods of the deleted node have room in one way only, which the search has found.
 	replacesNothingInVain(t, large().pods("a", 3, 3000).pods("b", 7, 1800).pods("c", 4, 1600).pods("d", 6, 3000), 4)
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(t)

@@ -124,7 +124,7 @@ func (w *world) other() {
 	for _, key := range []string{"karpenter.sh/nodepool"} {
 		c.Labels, n.Labels = c.Labels.With(key, "other"), n.Labels.With(key, "other")
 	}
-	// Pods go where the weight is highest.
+	// Nodes are launched where the weight is highest.
 	w.objects.Pools[1].Weight = 10
 	w.objects.Claims, w.objects.Nodes, w.objects.Pods = append(w.objects.Claims, c), append(w.objects.Nodes, n), append(w.objects.Pods, p)
 }

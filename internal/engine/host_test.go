@@ -46,7 +46,7 @@ func TestStep_AHostPortIsTakenByADaemonSetThatIsStillToCome(t *testing.T) {
 
 // Whatever was nominated, however old NodeClaims are, and whatever ports DaemonSets
 // take: the certificate is proven from the raw objects, no node is removed that gets a
-// pod in the same plan, and no pod goes where its port is taken.
+// pod in the same plan, and no pod is placed where its port is taken.
 func TestStep_IsSoundOnNodesOfEveryAgeAndState(t *testing.T) {
 	proofs := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -66,7 +66,7 @@ func TestStep_IsSoundOnNodesOfEveryAgeAndState(t *testing.T) {
 		}
 		w.now = w.now.Add(d.minutes("age", 40))
 		d.age(w)
-		// Some pods are gone, as the victims of a preemption.
+		// Some pods are deleted, as the victims of a preemption.
 		w.objects.Pods = slices.DeleteFunc(w.objects.Pods, func(p cluster.Pod) bool { return p.Node != "" && d.one("gone", 2) })
 		for i := range d.number("groups", 1, 3) {
 			w.pods(fmt.Sprint("late-", i), d.number("pods", 1, 3), int64(d.number("cpu", 1, 38))*100, d.port, func(p *cluster.Pod) {

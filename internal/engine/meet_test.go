@@ -34,7 +34,7 @@ func in(key, value string) func(*cluster.Pod) {
 func homeless(out engine.Output) int { return verdicts(out)[plan.Unplaceable] }
 
 // The first pod of a group with affinity decides the domain for all of them. Whoever comes
-// first, it goes where the one with the least choice can run.
+// first, it is placed where the one with the least choice can run.
 func TestStep_PodsThatMustMeetGoWhereAllOfThemCanRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		key  string
@@ -67,7 +67,7 @@ func TestStep_PodsThatMustMeetGoWhereAllOfThemCanRun(t *testing.T) {
 	}
 }
 
-// Room on a node that runs is no reason to go where the others cannot follow.
+// Room on a node that runs is no reason to be placed where the others cannot follow.
 func TestStep_PodsThatMustMeetLeaveRoomWhereTheOthersCannotFollow(t *testing.T) {
 	w := newWorld(t).pods("hold", 1, 300, in(label.Zone, "b")).running()
 	w.now = w.now.Add(time.Minute)
@@ -81,7 +81,7 @@ func TestStep_PodsThatMustMeetLeaveRoomWhereTheOthersCannotFollow(t *testing.T) 
 }
 
 // A node of somebody else, in a zone in which no pool launches, is the only place for one
-// of them: the others go there, too.
+// of them: the others are placed there, too.
 func TestStep_PodsThatMustMeetUseRoomThatNoPoolCouldLaunch(t *testing.T) {
 	w := newWorld(t).runningNode("theirs", 8, 32, 0)
 	w.objects.Nodes[0].Labels = w.objects.Nodes[0].Labels.With(label.Zone, "c")
@@ -118,7 +118,7 @@ func TestStep_PodsThatCannotMeetRunAsFarAsTheyCan(t *testing.T) {
 	}
 }
 
-// When the node goes on which all of them run, they meet anew.
+// When the node is deleted on which all of them run, they meet anew.
 func TestStep_PodsThatMustMeetMoveTogether(t *testing.T) {
 	w := newWorld(t).pods("tied", 1, 400, together(label.Zone), volumeIn("a")).running()
 	w.pods("free", 1, 500, together(label.Zone)).running()

@@ -22,7 +22,7 @@ func (in Input) ofMoves() moves.Input {
 	return moves.Input{View: in.view(), Seed: in.Seed, Plan: in.planner()}
 }
 
-// planner makes plans that suppose that nodes go.
+// planner makes plans that suppose that nodes are deleted.
 func (in Input) planner() moves.Planner {
 	return func(s cluster.Snapshot, x moves.Supposition, st moves.State, known derived.Facts) moves.Draft {
 		in := in
@@ -36,17 +36,18 @@ func (out Output) draft() moves.Draft {
 	return moves.Draft{Plan: out.Plan, Trace: out.Trace, Memory: out.Memory.Memory, Derived: out.Memory.derived, Stay: out.stay, Placed: out.placed}
 }
 
-// Standings says of every NodeClaim why its node stays or goes, of every NodePool why no
-// more of its nodes go, and which moves have begun. The input is that of the last Step,
-// with the memory that the Step returned. Standings decides nothing.
+// Standings says of every NodeClaim why its node stays or is deleted, of every NodePool
+// why no more of its nodes are deleted, and which moves have begun. The input is that of
+// the last Step, with the memory that the Step returned. Standings decides nothing.
 func Standings(in Input) plan.Standings {
 	in.Policy = in.Policy.WithDefaults()
 	return moves.Standings(in.ofMoves(), in.Memory.moves, in.Memory.Memory)
 }
 
-// StandingOfPod says whether the pod keeps its node from going: by what it asks for, which
-// the judge of nodes is asked about, or because a plan has no other place for it. It
-// returns false for a pod that has no node or is not there. The input is as for Standings.
+// StandingOfPod says whether the pod keeps its node from being deleted: by what it asks
+// for, which the judge of nodes is asked about, or because a plan has no other place for
+// it. It returns false for a pod that has no node or is not there. The input is as for
+// Standings.
 func StandingOfPod(in Input, id string) (plan.PodStanding, bool) {
 	in.Policy = in.Policy.WithDefaults()
 	of := in.ofMoves()

@@ -41,7 +41,7 @@ func TestStep_ANodeForWhichAPodIsNominatedIsNotEmpty(t *testing.T) {
 	}
 }
 
-// A node that goes, or is cordoned, takes no pods: one that was nominated for it
+// A node that is deleted, or is cordoned, takes no pods: one that was nominated for it
 // needs another.
 func TestStep_ANominationForANodeThatTakesNoPodsHoldsNothing(t *testing.T) {
 	for name, goes := range map[string]func(*world){

@@ -88,7 +88,7 @@ func newWorldOf(t *testing.T, w *world) *world {
 	return x
 }
 
-// Free room goes to the more important pods, though others fit it better.
+// Free room is given to the more important pods, though others fit it better.
 func TestStep_TheMoreImportantPodsTakeTheRoomThatThereIs(t *testing.T) {
 	w := newWorld(t)
 	w.objects.Pools[0].Limits = []quantity.Amount{{Name: "nodes", Count: 1}}

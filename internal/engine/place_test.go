@@ -173,7 +173,7 @@ func TestStep_LeavesTheRoomThatTheSchedulerIsMakingToThePodItIsFor(t *testing.T)
 	}
 }
 
-// A limit, or the room on a node, goes to a pod that exists, whatever the
+// A limit, or the room on a node, is given to a pod that exists, whatever the
 // priority of one that is only declared.
 func TestStep_RealPodsComeBeforeDeclaredOnesWhereLimitsAreShort(t *testing.T) {
 	declare := func(w *world, namespace string, milliCPU int64, priority int32) {
@@ -251,8 +251,8 @@ func TestStep_DeclaredPodsShareNodesWithRealOnesWithinLimits(t *testing.T) {
 	}
 }
 
-// The scheduler may choose a node for a pod as the node goes, because its pool is deleted or a static
-// pool has too many. The pod has no place there.
+// The scheduler may choose a node for a pod as the node is deleted, because its pool is deleted
+// or a static pool has too many. The pod has no place there.
 func TestStep_ANodeThatGoesIsNoPlaceForAPodWhoeverChoseIt(t *testing.T) {
 	for name, goes := range map[string]func(*world){
 		"its pool is deleted":          func(w *world) { w.objects.Pools[0].Deleting = true },

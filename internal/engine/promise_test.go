@@ -40,7 +40,7 @@ func TestStep_RoomOnItsWayBelongsToThePodsThatTheLastPlanPutThere(t *testing.T) 
 	}
 	web := w.objects.Pods
 	w.order(first).objects.Pods = nil
-	w.pods("other", 3, 1150).step() // while the pods of web are gone
+	w.pods("other", 3, 1150).step() // while the pods of web are deleted
 	w.objects.Pods = append(w.objects.Pods, web...)
 	for _, o := range w.step().Plan.Outcomes {
 		if mine := o.Verdict == plan.OnClaim && o.On == first[0].Name; mine != strings.HasPrefix(o.Pods[0], "default/other") {
@@ -49,7 +49,7 @@ func TestStep_RoomOnItsWayBelongsToThePodsThatTheLastPlanPutThere(t *testing.T) 
 	}
 }
 
-// As long as nobody else takes the room of pods that are gone, it stays theirs.
+// As long as nobody else takes the room of pods that are deleted, it stays theirs.
 func TestStep_RoomOnItsWayIsKeptForPodsThatAreGoneForAMoment(t *testing.T) {
 	w := newWorld(t).pods("web", 3, 1200)
 	first := of[plan.Launch](w.step())
@@ -116,7 +116,7 @@ func TestStep_APodThatIsGoneForAMomentKeepsItsPlaceBesideOthersOfItsKind(t *test
 	}
 }
 
-// A node that these pods can never use says nothing about where they may go.
+// A node that these pods can never use says nothing about where they may run.
 func TestStep_AZoneOnItsWayForOthersDoesNotCount(t *testing.T) {
 	w := newWorld(t).pool(cluster.Pool{Name: "other", Taints: []cluster.Taint{{Key: "gpu", Effect: "NoSchedule"}}})
 	w.objects.Pools[0].Requirements = label.All(label.Is(label.Zone, "a"))

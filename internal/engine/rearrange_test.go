@@ -194,7 +194,7 @@ func TestStep_APodThatWaitsForRoomOnTheWayKeepsNoNodeClosed(t *testing.T) {
 		t.Fatalf("%d launches, want 1", len(launches))
 	}
 	inPieces(w.order(launches)).step()
-	w.objects.Pods = w.objects.Pods[1:] // the small pod is gone, so its node is not full
+	w.objects.Pods = w.objects.Pods[1:] // the small pod is deleted, so its node is not full
 	w.bringUp(launches)
 	out := w.step()
 	if n := verdicts(out)[plan.AwaitsNodes]; n != 1 {

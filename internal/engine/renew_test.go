@@ -10,7 +10,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// full has three full nodes of a pool that lets no node go to save money.
+// full has three full nodes of a pool that lets no node be deleted to save money.
 func full(t testing.TB) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -80,7 +80,7 @@ func TestStep_WhatDriftedFirstGoesFirstWithinTheBudget(t *testing.T) {
 func TestStep_WhatProtectsANodeKeepsItFromDriftUnlessItsDrainIsBounded(t *testing.T) {
 	for name, c := range map[string]struct {
 		change  func(*world)
-		bounded bool // by terminationGracePeriod: it goes all the same
+		bounded bool // by terminationGracePeriod: it is deleted all the same
 	}{
 		"a budget":             {func(w *world) { w.objects.Pools[0].Disruption.Budgets = []cluster.Budget{{Most: 0}} }, false},
 		"a paused pool":        {func(w *world) { w.objects.Pools[0].Disruption.Paused = true }, false},
@@ -227,8 +227,8 @@ func (w *world) onPods(f func(*cluster.Pod)) {
 	}
 }
 
-// What a node goes for before, and what it waits for there, does not make it outlive its
-// time.
+// What a node is deleted for before, and what it waits for there, does not make it
+// outlive its time.
 func TestStep_AMoveUnderWayHoldsNoNodeAtTheEndOfItsLife(t *testing.T) {
 	w := full(t).drift(1)
 	w.objects.Claims[1].Grace = time.Minute
@@ -241,7 +241,7 @@ func TestStep_AMoveUnderWayHoldsNoNodeAtTheEndOfItsLife(t *testing.T) {
 	}
 }
 
-// Pods of a source that goes alone could land on the others, and would move twice.
+// Pods of a source that is announced alone could land on the others, and would move twice.
 func TestStep_AllSourcesOfAMoveAreAnnouncedOnceAllItsNodesAreUp(t *testing.T) {
 	w := full(t).drift(0, 1)
 	launches := of[plan.Launch](w.step())
@@ -269,7 +269,8 @@ func TestStep_AllSourcesOfAMoveAreAnnouncedOnceAllItsNodesAreUp(t *testing.T) {
 	}
 }
 
-// The budget was two when the move began, and is one now: its nodes go one after the other.
+// The budget was two when the move began, and is one now: its nodes are deleted one after
+// the other.
 func TestStep_SourcesOfAMoveGoInTurnWhenTheBudgetHasBecomeSmaller(t *testing.T) {
 	w := full(t).drift(0, 1)
 	w.objects.Pools[0].Disruption.Budgets = []cluster.Budget{{Most: 2}}

@@ -24,7 +24,7 @@ type smaller struct {
 	deaf    bool // nothing is learned of what nodes report
 }
 
-// report lets all nodes say what they have, and plans go by it.
+// report lets all nodes say what they have, and plans count on it.
 func (s *smaller) report() {
 	for i := range s.objects.Nodes {
 		n := &s.objects.Nodes[i]

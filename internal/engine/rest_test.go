@@ -18,7 +18,7 @@ func (w *world) finish(names ...string) {
 }
 
 // disrupts carries out the plans for so long, and returns how long it took until the first
-// node went to save money; zero for none.
+// node was deleted to save money; zero for none.
 func (w *world) disrupts(within time.Duration) (after time.Duration) {
 	w.t.Helper()
 	began := w.now
@@ -86,7 +86,7 @@ func TestStandings_WhereDemandComesAndGoesANodeSaysWithinWhichTimeMovesHaveToPay
 }
 
 // While the fleet waits for calm or for the next search, each node that waits with it says
-// until when. Only while a search goes on, which takes milliseconds, is
+// until when. Only while a search runs, which takes milliseconds, is
 // there no time.
 func TestStandings_ANodeThatWaitsForTheFleetSaysUntilWhen(t *testing.T) {
 	w := newWorld(t).saving().pods("filler", 60, 50)

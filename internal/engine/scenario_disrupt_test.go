@@ -14,22 +14,22 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// goes plays a line of a script about nodes that go, and says whether it is one. APP is
-// an app, and stands for the node that runs its first pod.
+// goes plays a line of a script about nodes that are deleted, and says whether it is
+// one. APP is an app, and stands for the node that runs its first pod.
 //
 //   - play DURATION: carries out the plans for so long; new nodes are up at once
 //   - fleet: tells which node runs which pods
-//   - why: tells of each node why it stays, or what it goes for
+//   - why: tells of each node why it stays, or what it is deleted for
 //   - forget: the daemon loses its memory
 //   - half: the daemon ends after the first launch of the last step is written, and forgets all
 //   - pdb APP N [OTHER...]: a PodDisruptionBudget of the apps that allows N disruptions
 //   - drift APP, expire APP DURATION, remove APP (somebody deletes the NodeClaim), late
 //     APP (the drain of its node waits for replicas that are not ready), terminating
 //     APP (the pods of its node are evicted, and still terminating), drained APP (its node is
-//     gone, and the pods come anew)
+//     deleted, and the pods come anew)
 //   - protect APP (its node must not be disrupted), stays APP (nor be consolidated), unready APP, grace APP DURATION (terminationGracePeriod)
 //   - deleted POOL: somebody deletes the NodePool
-//   - moved APP: a pod has come to the node, or gone from it, now
+//   - moved APP: a pod has come to the node, or left it, now
 func (s *scenario) goes(line string, args []string) bool {
 	s.t.Helper()
 	switch line {
@@ -139,7 +139,7 @@ func (s *scenario) fleet() {
 	}
 }
 
-// why tells of each node why it stays, or what it goes for, once the fleet has been
+// why tells of each node why it stays, or what it is deleted for, once the fleet has been
 // searched.
 func (s *scenario) why() {
 	s.t.Helper()
@@ -188,7 +188,7 @@ func (s *scenario) disruption(options map[string]string) (d cluster.Disruption) 
 	return d
 }
 
-// next says whether a release only tells that the node goes next, or does not any more.
+// next says whether a release only tells that the node is deleted next, or is not any more.
 func next(a plan.Release) (text string, is bool) {
 	switch {
 	case slices.Contains(a.Puts, room.LeavesNext()):

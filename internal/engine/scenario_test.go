@@ -23,16 +23,17 @@ var update = flag.Bool("update", false, "rewrite the expected plans of the scena
 // TestScenarios plays the stories of testdata. Each has a script of what happens
 // to a cluster and the plans that Step makes of it; the comment at its top says
 // what to look for. When one fails, read the difference: if the new plan is
-// right, run the test with -update. Those of testdata/disruption are about nodes that go.
+// right, run the test with -update. Those of testdata/disruption are about nodes that are
+// deleted.
 //
 // Lines of a script: pool NAME [limit=RES:N] [taint=K=V:E] [capacity=spot]
 // [minvalues=K:N] [domains=K:A,B] [leaves=K:OPERATOR[:V]] [weight=N]
 // [static=N]; scale NAME N (of a static pool); pods NAME N MILLICPU, with what they
 // ask for (see shape in scenario_pods_test.go); declare NAME N MILLICPU;
 // arrive NAME N MILLICPU (declared pods come into being); finish NAME (its pods
-// go); step; order (the launches become NodeClaims); up (they join, too); open
+// complete); step; order (the launches become NodeClaims); up (they join, too); open
 // (nominations, taints and cordons of the last plan take effect); interrupt NAME DURATION (the
-// NodeClaim that runs pods of NAME); advance DURATION. For nodes that go see goes and
+// NodeClaim that runs pods of NAME); advance DURATION. For nodes that are deleted see goes and
 // disruption in scenario_disrupt_test.go.
 func TestScenarios(t *testing.T) {
 	var files []string

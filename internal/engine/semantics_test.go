@@ -157,7 +157,7 @@ func TestStep_StartupTaintsKeepNobodyFromANodeToComeAndHoldItUntilTheyAreGone(t 
 	}
 }
 
-// What DaemonSets take goes by the pool and by the type: of its labels and taints
+// What DaemonSets take depends on the pool and the type: of its labels and taints
 // only those count that run there.
 func TestStep_DaemonSetsTakeTheirShareByPoolAndType(t *testing.T) {
 	daemon := func(name string, milliCPU int64, where label.Requirements) cluster.DaemonSet {
@@ -233,7 +233,7 @@ func TestStep_MinDomainsHoldPodsBackUntilThereAreEnoughZones(t *testing.T) {
 }
 
 // A zone counts for the skew only where the policies let its nodes count: with an
-// empty one that does not, the next pod may go where others are.
+// empty one that does not, the next pod may run where others are.
 func TestStep_SpreadPoliciesDecideWhichNodesCount(t *testing.T) {
 	notB := func(p *cluster.Pod) {
 		p.Shape.NodeAffinity = []label.Requirements{label.All(label.Is(label.Zone, "a"))}

@@ -37,7 +37,7 @@ func (w *world) looked() engine.Input {
 	return in
 }
 
-// saving lets nodes with pods go to save money.
+// saving lets nodes with pods be deleted to save money.
 func (w *world) saving() *world {
 	w.objects.Pools[0].Disruption = cluster.Disruption{Policy: cluster.WhenEmptyOrUnderutilized, After: time.Minute}
 	return w

@@ -10,7 +10,7 @@ import (
 )
 
 // A node that registers and never becomes ready for its pods is given up after a
-// while: they get another one, and it goes, unless it must not be disturbed.
+// while: they get another one, and it is deleted, unless it must not be disturbed.
 func TestStep_PodsDoNotWaitForEverForANodeThatIsNeverInitialized(t *testing.T) {
 	w := newWorld(t).pods("web", 2, 1500)
 	launches := of[plan.Launch](w.step())

@@ -74,7 +74,7 @@ func TestStep_OnePodTouchesAsMuchAtTwoThousandNodesAsAtOneHundred(t *testing.T) 
 	}
 }
 
-// What is remembered of a NodeClaim goes once it runs pods, although nothing
+// What is remembered of a NodeClaim is forgotten once it runs pods, although nothing
 // looks at it any more.
 func TestStep_ForgetsWhatSettledClaimsWereLaunchedFor(t *testing.T) {
 	w := newWorld(t).pods("web", 1, 1500)

@@ -69,8 +69,8 @@ func (t *try) keepsFrom() int32 {
 }
 
 // place finds a place for the demand: first on room that exists or is on its way,
-// then on new nodes. A plan that spares what is limited goes by priority. Pods of
-// nodes that are going come last: they get what room is left. It returns the Assigner
+// then on new nodes. A plan that spares what is limited serves pods by priority. Pods of
+// nodes about to be deleted come last: they get what room is left. It returns the Assigner
 // and the Launcher that hold the result. The returned Assigner differs from the given
 // one if pods were rearranged.
 func (t *try) place(a *assign.Assigner, m *offer.Market, tight bool) (*assign.Assigner, *launch.Launcher) {
@@ -126,9 +126,9 @@ func (t *try) launch(a *assign.Assigner, l *launch.Launcher) {
 	}
 }
 
-// evacuate finds places for the pods of nodes that are going: on nodes that stay, and on
-// new ones if the plan supposes a replacement. It returns the nodes of which a pod found
-// no place.
+// evacuate finds places for the pods of nodes about to be deleted: on nodes that stay,
+// and on new ones if the plan supposes a replacement. It returns the nodes of which a
+// pod found no place.
 func (t *try) evacuate(a *assign.Assigner, l *launch.Launcher) (stay map[string]bool) {
 	if len(t.Going) == 0 {
 		return nil
@@ -162,7 +162,7 @@ func (t *try) excludeIncomplete(d *demand.Demand) bool {
 }
 
 // pause ends a Step that reached its work limit. It returns what is certain, and a
-// cursor in the memory from which the next Step goes on. Launches of finished
+// cursor in the memory from which the next Step continues. Launches of finished
 // rounds are certain, with two exceptions: a gang in the demand may still turn out
 // incomplete, and limits may turn out too short for all pods.
 func (t *try) pause(a *assign.Assigner, l *launch.Launcher, tight bool) Output {

@@ -123,8 +123,8 @@ func TestStep_ANodeOfAStaticPoolOpensWithATaintThatNobodyDeclared(t *testing.T) 
 	}
 }
 
-// Pods may tolerate what goes by itself or what the pool says somebody takes off: the node
-// is not theirs before.
+// Pods may tolerate what is removed by itself or what the pool says somebody takes off:
+// the node is not theirs before.
 func TestStep_ANodeWaitsForItsStartupTaintsAndForThoseThatGoByThemselvesWhateverPodsTolerate(t *testing.T) {
 	for name, taint := range map[string]cluster.Taint{
 		"not ready":                {Key: "node.kubernetes.io/not-ready", Effect: cluster.NoExecute},
@@ -146,7 +146,7 @@ func TestStep_ANodeWaitsForItsStartupTaintsAndForThoseThatGoByThemselvesWhatever
 }
 
 // A node that starts without the daemon's taint, such as one that Karpenter has launched,
-// waits for nobody's pods: nothing says that its taints will go before pods come.
+// waits for nobody's pods: nothing says that its taints will be removed before pods come.
 func TestStep_ATaintThatNobodyDeclaredKeepsPodsOffAStartingNodeOnWhichNothingIsPlanned(t *testing.T) {
 	for name, taint := range undeclared() {
 		for what, c := range map[string]struct {

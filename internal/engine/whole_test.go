@@ -95,7 +95,7 @@ func TestStep_PodsWithRulesAboutOthersMoveWhereTheRulesAllow(t *testing.T) {
 	}
 }
 
-// What the rules forbid stays: a pod that keeps away from others in its zone does not go to a
+// What the rules forbid stays: a pod that keeps away from others in its zone does not move to a
 // zone where one of them is.
 func TestStep_PodsWithRulesAboutOthersStayWhereTheRulesForbidTheMove(t *testing.T) {
 	w := fleetOf(t, []string{"a", "b"}, func(w *world, zone string, at func(*cluster.Pod)) {
@@ -127,8 +127,8 @@ func TestStandings_SayWhichNodesWereNotTried(t *testing.T) {
 	}
 }
 
-// A node that takes no pods, as somebody cordoned it or as it is not ready, may go as others
-// do: that it takes none matters only for pods of others.
+// A node that takes no pods, as somebody cordoned it or as it is not ready, may be deleted
+// as others may: that it takes none matters only for pods of others.
 func TestStep_ANodeThatTakesNoPodsGoesToSaveMoney(t *testing.T) {
 	for name, change := range map[string]func(*cluster.Node){
 		"cordoned":  func(n *cluster.Node) { n.Cordoned = true },

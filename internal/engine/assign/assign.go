@@ -30,7 +30,7 @@ type Assigner struct {
 	Solver *pack.Solver
 	// MinPriority is the least priority whose promises are kept.
 	MinPriority int32
-	toStay      bool // pods of nodes that are going are served: they go to nodes that stay
+	toStay      bool // pods of nodes about to be deleted are served: they move to nodes that stay
 	gathered    bool // nodes were up that are kept for declared pods; see gatherOnKept
 }
 
@@ -86,7 +86,7 @@ func (a *Assigner) FillAll(minPriority int32) {
 	goRound(pick.Those(a.Demand.Classes, func(c *demand.Class) bool { return c.Group.Shape.Priority >= minPriority }), a.Fill)
 }
 
-// KeepMoves puts pods of nodes that are going on the nodes that replace theirs, before
+// KeepMoves puts pods of nodes about to be deleted on the nodes that replace theirs, before
 // others can take the room.
 func KeepMoves(a *Assigner) {
 	replaces := func(h *room.Host) bool { return len(a.Snapshot.SourcesOf(h.Claim)) > 0 }
@@ -114,10 +114,10 @@ func KeepMoves(a *Assigner) {
 	a.Demand.Evacuees().BringOthersBack(found)
 }
 
-// owed counts, by kind, the pods of sources that have gone: those on nodes that drain, and
-// those that may have come in place of evicted ones and have no node yet. Their places are
-// not for the sources that are still there, which may stay: a daemon that ended in between
-// may have launched fewer nodes than the sources need.
+// owed counts, by kind, the pods of sources that are deleted: those on nodes that drain,
+// and those that may have come in place of evicted ones and have no node yet. Their places
+// are not for the sources that are still there, which may stay: a daemon that ended in
+// between may have launched fewer nodes than the sources need.
 func owed(a *Assigner) map[string]int64 {
 	sources := map[string]bool{} // by NodeClaim
 	for _, h := range a.Room.Coming {
@@ -143,7 +143,7 @@ func owed(a *Assigner) map[string]int64 {
 	return out
 }
 
-// Evacuate finds places for the pods of nodes that are going: room that all other
+// Evacuate finds places for the pods of nodes about to be deleted: room that all other
 // demand has left on nodes that stay. No pod gives up a preference: once it is evicted,
 // a node would be launched for it.
 func Evacuate(a *Assigner, m *offer.Market) {
@@ -210,7 +210,7 @@ func goRound(classes []*demand.Class, give func(*demand.Class) (moved bool)) {
 
 // ruledFirst returns the classes with those first that depend on other pods, and
 // classes with required affinity before all. The first pod of an affinity group may
-// go anywhere, so it must get its promised place before another pod of the group
+// run anywhere, so it must get its promised place before another pod of the group
 // has a place elsewhere. Pods with a spread come next: the counts of their domains
 // may have changed since the promise.
 func ruledFirst(classes []*demand.Class) []*demand.Class {
@@ -303,7 +303,7 @@ func runningOn(h *room.Host) map[string]int64 {
 
 // Promise remembers what this plan puts on every node that is on its way, so that
 // the next plan keeps it. Without that, pods would lose room that was left over to
-// pods that were once promised it. An older promise to pods that are gone stays as
+// pods that were once promised it. An older promise to pods that are deleted stays as
 // long as the room is left: evicted pods do not exist until their controller creates
 // them again. The size of pods of which none is here is not known; their promise ends
 // when the plan puts more on the node than before.
@@ -312,7 +312,7 @@ func (a *Assigner) Promise() {
 	for _, c := range a.Demand.Classes {
 		here[c.Group.Kind], here[shapeOf(c.Group.Kind)] = c, c
 	}
-	var left map[string]int64 // pods of each kind that are gone; asked for only where a promise is not taken up
+	var left map[string]int64 // pods of each kind that are deleted; asked for only where a promise is not taken up
 	anew := map[string][]cluster.Slot{}
 	for _, h := range a.Room.Coming {
 		old, known := a.Memory.PlannedOn(h.Claim)
@@ -426,8 +426,8 @@ func (a *Assigner) candidates(c *demand.Class) []*room.Host {
 }
 
 // running lists the nodes that run and could take a pod of the class, at this level,
-// best first and those that go next last. It says whether they have room for n; then it has not looked at all of
-// them.
+// best first and those that are deleted next last. It says whether they have room for n; then it
+// has not looked at all of them.
 func (a *Assigner) running(c *demand.Class, level int, n int64) (out []*room.Host, enough bool) {
 	l := &c.Levels[level]
 	if !a.Room.Reaches(l) {

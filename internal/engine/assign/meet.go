@@ -11,11 +11,11 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/topology"
 )
 
-// Meet lets the first pod of pods that must all go to one domain choose only among the
+// Meet lets the first pod of pods that must all run in one domain choose only among the
 // domains where each of them can run: on room that exists or is on its way, or on a new
 // node. A volume, a selector, or an instance type that is sold in one zone may leave some
 // of them less choice than others. Pods that can run in none of the domains that the
-// ones before them can, do not count: they wait wherever the others go.
+// ones before them can, do not count: they wait wherever the others run.
 func Meet(a *Assigner, m *offer.Market) {
 	var rules []int
 	var table *topology.Table

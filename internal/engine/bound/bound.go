@@ -217,7 +217,7 @@ func (v *verifier) host(h *pack.Host) price.Sum {
 }
 
 // room is the most that the free amounts could be worth. Of the classes that may run
-// there and fit, each dimension goes to the class that pays most for it. held says
+// there and fit, each dimension is given to the class that pays most for it. held says
 // whether there are any.
 func (v *verifier) room(free []int64, open func(where int) bool) (most price.Sum, usable bool) {
 	clear(v.best)

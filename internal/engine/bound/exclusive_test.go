@@ -12,7 +12,7 @@ import (
 )
 
 // Pods of which a node holds one need a node each, in each place by themselves,
-// and what else there is goes beside them.
+// and what else there is runs beside them.
 func TestOf_CountsTheNodesOfPodsApart(t *testing.T) {
 	p := bound.Problem{Problem: pack.Problem{
 		Offers: []pack.Offer{
@@ -39,7 +39,7 @@ func TestOf_CountsTheNodesOfPodsApart(t *testing.T) {
 	}
 }
 
-// Pods that keep apart need many nodes, and the others go beside them: the packer
+// Pods that keep apart need many nodes, and the others run beside them: the packer
 // knows what a node more is worth as the bound does. Without that the mean is 13.5.
 func TestSolve_PodsApartShareTheirNodesWithOthers(t *testing.T) {
 	const seeds = 6

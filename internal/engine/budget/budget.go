@@ -21,7 +21,7 @@ type Ledger struct {
 type account struct {
 	pool *cluster.Pool
 	size int64 // initialized nodes whose instances are not being terminated
-	used int64 // those that are going, or not ready
+	used int64 // those about to be deleted, or not ready
 	// Those of them that a move is to take away and that are not announced yet.
 	waiting int64
 }
@@ -78,10 +78,10 @@ func (l *Ledger) Allows(pool string, why plan.DeleteReason) (*Refusal, bool) {
 	return l.allows(a, why, a.used)
 }
 
-// Announces says whether the node of the NodeClaim, which is going and used, may be
-// announced for the reason, and notes that it is. Nodes that are not announced yet do not
-// count: a budget that has become smaller lets the sources of a move go one after the
-// other.
+// Announces says whether the node of the NodeClaim, which is about to be deleted and
+// used, may be announced for the reason, and notes that it is. Nodes that are not
+// announced yet do not count: a budget that has become smaller lets the sources of a move
+// be deleted one after the other.
 func (l *Ledger) Announces(v view.View, c *cluster.Claim, why plan.DeleteReason) bool {
 	a := l.pools[c.Pool]
 	if a == nil {

@@ -121,7 +121,7 @@ func (k *certifier) zonesOf(c *demand.Class, x *cluster.Spread) int64 {
 }
 
 // zonesWithNodes counts the zones of nodes that count for the spread of such pods and
-// that stay: they do not go, and run pods, so that they are not taken for empty.
+// that stay: they do not leave, and run pods, so that they are not taken for empty.
 func (k *certifier) zonesWithNodes(s *cluster.Shape, x *cluster.Spread) int64 {
 	zones := map[string]bool{}
 	for state := range k.Snapshot.States() {
@@ -151,13 +151,13 @@ func countsFor(s *cluster.Shape, x *cluster.Spread, n *cluster.Node) bool {
 	return (selected || x.IgnoreAffinity) && !(untolerated && x.HonorTaints)
 }
 
-// leaves says whether the node goes away.
+// leaves says whether the node is leaving or about to be deleted.
 func (k *certifier) leaves(state *cluster.NodeState) bool {
 	c := k.ClaimOf(state)
 	return state.Node.Leaving(&c) || k.IsGoing(c.Name)
 }
 
-// displaced counts the pods of the group that run on nodes which go. Each counts for
+// displaced counts the pods of the group that run on nodes that leave. Each counts for
 // its zone until it is evicted and comes anew.
 func (k *certifier) displaced(g *cluster.Group) (n int64) {
 	for node, pods := range g.On() {

@@ -79,7 +79,7 @@ func offerings(f *offer.Fleet) (n int) {
 	return n
 }
 
-// priceWeights finds the least that the pods would cost if each went to a pool of
+// priceWeights finds the least that the pods would cost if each ran on nodes of a pool of
 // the highest weight that can hold it.
 func (a *audit) priceWeights() {
 	weight := func(row int) int32 { return a.market.Fleet.Pools[a.market.Fleet.Rows[row].Pool].Weight }
@@ -101,7 +101,7 @@ func (a *audit) priceWeights() {
 }
 
 // priceSizeLimit finds the least that the pods would cost if each pod that fits a
-// node within the soft size limit went to such a node.
+// node within the soft size limit ran on such a node.
 func (a *audit) priceSizeLimit() {
 	limit := a.Policy.SoftMaxMilliCPU
 	large := func(row int) bool { return a.market.Fleet.Rows[row].Type.Capacity.MilliCPU > limit }
@@ -128,7 +128,7 @@ func cpus(milli int64) string {
 	return strconv.FormatInt(milli/1000, 10) + " vCPU"
 }
 
-// restricted returns the bound if each class may go only to the rows that its mark
+// restricted returns the bound if each class may use only the rows that its mark
 // allows.
 func (a *audit) restricted(mark func(*pack.Class) int64, allowed func(row int, mark int64) bool) quantity.Money {
 	type key struct {

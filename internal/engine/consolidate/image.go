@@ -12,10 +12,10 @@ import (
 )
 
 // A search takes its time, as it begins with the whole fleet. Where few pods have come or
-// gone since the last one, most of what it finds is known: a node that could not go still
-// cannot, unless one of its pods may run on a node that has changed. So the shadow with
-// which a search begins is remembered. It is brought up to date by what has changed, and
-// those nodes alone are tried.
+// gone since the last one, most of what it finds is known: a node that could not be
+// deleted still cannot, unless one of its pods may run on a node that has changed. So the
+// shadow with which a search begins is remembered. It is brought up to date by what has
+// changed, and those nodes alone are tried.
 
 // Image is the shadow of a fleet as it is: nothing has been tried yet. An Image is a value
 // that no method changes.
@@ -31,7 +31,7 @@ type Revision struct {
 // change is a node before and after; nil where it was not there.
 type change struct{ before, after *node }
 
-// ImageOf returns the fleet with which the search begins, which has not gone on yet.
+// ImageOf returns the fleet with which the search begins, which has not run yet.
 func ImageOf(begun *Search) *Image { return &Image{search: begun} }
 
 // Of says whether the image answers this question for the nodes that have not changed.
@@ -126,11 +126,11 @@ func (l *Revision) Changed() (names []string) {
 	return names
 }
 
-// Concerned names the nodes for which the changes may decide whether they can go without
-// new nodes, those first that waste the most for what moving their pods costs: the changed
-// nodes, and those with a pod that a changed node takes or took. A look at another node
-// would see what it saw before. Nodes with a pod that no other node has room for are left
-// out, as they cannot go.
+// Concerned names the nodes for which the changes may decide whether they can be deleted
+// without new nodes, those first that waste the most for what moving their pods costs: the
+// changed nodes, and those with a pod that a changed node takes or took. A look at another
+// node would see what it saw before. Nodes with a pod that no other node has room for are
+// left out, as they cannot be deleted.
 func (l *Revision) Concerned() (names []string) {
 	s := l.search
 	taken, hosts := make([]int8, len(s.classes)), make([]*pair, len(s.classes))

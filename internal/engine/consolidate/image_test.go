@@ -83,7 +83,7 @@ func (f *livingFleet) change() {
 	switch what := rapid.IntRange(0, 5).Draw(f.t, "what"); {
 	case what == 0:
 		f.addNode()
-	case what == 1 && len(nodes) > 0: // its pods go with it
+	case what == 1 && len(nodes) > 0: // its pods are deleted with it
 		gone := rapid.SampledFrom(nodes).Draw(f.t, "gone").Name
 		d := cluster.Delta{Removed: cluster.Removed{Nodes: []string{gone}}}
 		for _, p := range f.s.PodsOn(gone) {
@@ -216,7 +216,7 @@ func TestShadow_KeptUpToDateEqualsBuiltAnew(t *testing.T) {
 }
 
 // A look at the nodes that the changes concern says all that a look at each node would: the
-// others could go before, or cannot go now.
+// others could be deleted before, or cannot be now.
 func TestLook_ConcernsAllNodesForWhichSomethingHasChanged(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -76,7 +76,7 @@ func (x *index) clone() index {
 }
 
 // each calls f with the nodes that may have room for the amount, until f says that it has
-// seen enough. It begins at some node, goes on in order, and ends with those before.
+// seen enough. It begins at some node, continues in order, and ends with those before.
 func (x *index) each(need *vector, from int, f func(i int) (more bool)) {
 	level := levelsOf(need)
 	cpu, memory := x.sets[0][level[0]], x.sets[1][level[1]]

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever nodes come, go and fill, the index names each node that has room once, and
-// none that has gone.
+// Whatever nodes come, are removed and fill, the index names each node that has room
+// once, and none that is removed.
 func TestIndex_NamesEveryNodeWithRoom(t *testing.T) {
 	t.Parallel()
 	amount := rapid.OneOf(rapid.Int64Range(0, 40), rapid.Int64Range(0, 200_000))

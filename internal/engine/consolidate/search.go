@@ -18,10 +18,10 @@ type Node struct {
 	// StandIn says that the price of the instance stands in for one that nobody knows. To take
 	// the node away saves money for sure, and to replace it may not.
 	StandIn   bool
-	Deletable bool           // it may go
+	Deletable bool           // it may be deleted
 	MinSaving quantity.Money // what a move must save for each node that it takes away, an hour; beside Question.MinSaving
 	Pool      string
-	Most      int64 // how many nodes of its pool budgets let go at once; 0 for any number, or none now
+	Most      int64 // how many nodes of its pool may be deleted at once by its budgets; 0 for any number, or none now
 }
 
 // Question is a fleet to search.
@@ -30,9 +30,9 @@ type Question struct {
 	Fleet  *offer.Fleet
 	Seed   uint64
 	Trials int // at most
-	// MinSaving is what each node that goes must save, an hour. Moving a pod costs each hour as
-	// much as the average pod is worth in MoveTime of it, and PerPod at least; a new node costs
-	// its price in MoveTime beside its price.
+	// MinSaving is what each node that is deleted must save, an hour. Moving a pod costs each
+	// hour as much as the average pod is worth in MoveTime of it, and PerPod at least; a new
+	// node costs its price in MoveTime beside its price.
 	MinSaving, PerPod quantity.Money
 	MoveTime          time.Duration
 	// LargestMilliCPU is the size beyond which no new node is looked at; 0 is no limit.
@@ -45,7 +45,7 @@ type Question struct {
 	Alike bool
 }
 
-// Search is a search that goes on in slices. A Search is a value that Go does not change.
+// Search is a search that is made in slices. A Search is a value that Go does not change.
 type Search struct {
 	*Question
 	*shadow
@@ -54,7 +54,7 @@ type Search struct {
 	// looked at, and in the best so far.
 	counts, best []int64
 	queue        queue // of the first round
-	order        []int // the nodes that run and may go, the most wasteful first
+	order        []int // the nodes that run and may be deleted, the most wasteful first
 	done         int   // trials, those of the first round included
 	failed       int   // trials since the shadow was last the cheapest of all
 	// total is what all trials together save, an hour, and highest the most that it has been;
@@ -118,11 +118,11 @@ func (p Prices) Begin(each time.Duration) *Search {
 
 const (
 	// A small fleet has fewer trials than Question.Trials: trialsPerNode for each node that may
-	// go, and moreTrials once the search has found something.
+	// be deleted, and moreTrials once the search has found something.
 	trialsPerNode = 50
 	moreTrials    = 600
-	// If at most smallFleet nodes may go, Question.Trials counts smallFactor times, as each
-	// trial takes less; the more may go, the fewer times, down to once.
+	// If at most smallFleet nodes may be deleted, Question.Trials counts smallFactor times,
+	// as each trial takes less; the more may be deleted, the fewer times, down to once.
 	smallFleet  = 200
 	smallFactor = 4
 	// mostFailed is how many trials in a row may be without success before the search ends.
@@ -193,7 +193,7 @@ func (s *Search) Advance(work int) (next *Search, finished bool) {
 	return &n, false
 }
 
-// Result returns the NodeClaims that are to go: those first that waste the most for what
+// Result returns the NodeClaims to delete: those first that waste the most for what
 // moving their pods costs. All pods of all of them fit on the nodes that stay and on new
 // nodes that cost less.
 func (s *Search) Result() (out []string) {
@@ -208,7 +208,7 @@ func (s *Search) Result() (out []string) {
 	return out
 }
 
-// Places returns, by kind, the nodes that stay and take pods of nodes that go, and how many
+// Places returns, by kind, the nodes that stay and take pods of deleted nodes, and how many
 // pods of the kind they run in the end.
 func (s *Search) Places() map[string][]view.Place {
 	out := map[string][]view.Place{}
@@ -228,8 +228,8 @@ func (s *Search) Places() map[string][]view.Place {
 	return out
 }
 
-// candidates returns the nodes that may go, those that waste the most for what moving
-// them costs first.
+// candidates returns the nodes that may be deleted, those that waste the most for what
+// moving them costs first.
 func (s *Search) candidates() []int {
 	var order []int
 	for i := range s.nodes {

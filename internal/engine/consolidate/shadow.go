@@ -77,7 +77,7 @@ type node struct {
 	labels  label.Lookup
 	taints  []cluster.Taint
 	free    vector
-	own     []part // the pods that run there and move if the node goes, by class
+	own     []part // the pods that run there and move if the node is deleted, by class
 	guests  []part // pods of other nodes that the search has put there, by class
 	pods    int64  // of its own
 	dear    int64  // what evicting its own pods costs more than as many ordinary ones; see cluster.OrdinaryPod
@@ -167,7 +167,7 @@ func (s *shadow) reindex() {
 	s.index.see(s.nodes)
 }
 
-// clone returns a copy that can be changed, without new nodes that have gone. What never
+// clone returns a copy that can be changed, without new nodes that were removed. What never
 // changes is shared.
 func (s *shadow) clone() *shadow {
 	c := *s

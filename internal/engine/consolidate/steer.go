@@ -7,11 +7,11 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// In the first round of the search, each node that goes makes the nodes that stay fuller.
-// If those went first that waste the most, the nodes that stay would have much CPU and
-// no memory left, or the reverse, and then no other node could go. So the order is
-// steered: what is scarce on the nodes that stay makes the nodes that have much of it
-// worth keeping. This is Toyoda's rule for knapsacks of several dimensions.
+// In the first round of the search, each node that is deleted makes the nodes that stay
+// fuller. If those were deleted first that waste the most, the nodes that stay would have
+// much CPU and no memory left, or the reverse, and then no other node could be deleted.
+// So the order is steered: what is scarce on the nodes that stay makes the nodes that
+// have much of it worth keeping. This is Toyoda's rule for knapsacks of several dimensions.
 
 // size is the CPU, in millicores, and the memory, in MiB, that a node has for its pods
 // that may move and for others.
@@ -31,14 +31,14 @@ func (s *shadow) sizeOf(n *node) size {
 type queue struct {
 	nodes []int // those to be tried yet, the next one last
 	free  size  // what was free when the order was made
-	taken bool  // a node has gone since the room that is free was added up
+	taken bool  // a node was deleted since the room that is free was added up
 	begun bool
 }
 
 // next returns the node to be tried next in the first round: about the one that costs the
 // most for what it takes of the room that is left; -1 if all have been tried. A node takes
 // its size, as the pods that it runs take room elsewhere. The order is made anew when much
-// of the room has gone.
+// of the room is taken.
 func (s *Search) next() int {
 	q := &s.queue
 	if !q.begun || q.taken {

@@ -11,7 +11,7 @@ import (
 
 // Eight nodes of equal price run a pod each. Four have much memory, and come first by
 // name; memory is what the pods are short of. Two nodes with much memory hold everything.
-// If these went first, five nodes would have to stay.
+// If these were deleted first, five nodes would have to stay.
 func TestSearch_NodesThatHaveWhatIsScarceStay(t *testing.T) {
 	t.Parallel()
 	var o cluster.Objects

@@ -100,7 +100,8 @@ func (s *Search) trial(number uint64) bool {
 // fresh returns how many new nodes there are or have been.
 func (s *Search) fresh() int { return len(s.nodes) - len(s.Nodes) }
 
-// drawn returns the node of the number: first come those that may go, then new ones.
+// drawn returns the node of the number: first come those that may be deleted, then new
+// ones.
 func (s *Search) drawn(k int) int {
 	if k < len(s.order) {
 		return s.order[k]
@@ -128,7 +129,7 @@ func (s *Search) takeAway(i int) {
 	s.now.saves += s.gain(n)
 }
 
-// gain is what is saved when the node goes.
+// gain is what is saved when the node is deleted.
 func (s *Search) gain(n *node) int64 {
 	if n.Node == nil {
 		return s.dearer(n.price)
@@ -154,7 +155,7 @@ func (s *shadow) empty(i int) {
 	n.guests = n.guests[:0]
 }
 
-// takeBack lets a node stay that went. Its own pods return, from wherever they are.
+// takeBack lets a deleted node stay after all. Its own pods return, from wherever they are.
 func (s *Search) takeBack(i int) {
 	n := s.touch(i)
 	n.removed = false
@@ -292,9 +293,9 @@ func (s *Search) judge(placed bool) bool {
 	return accepted
 }
 
-// withinBudgets says whether the nodes that the trial takes away may go at once. If all pods
-// have places on nodes that there are, nodes go one after the other. But where new nodes are
-// opened for the pods of many, one of them alone may save nothing.
+// withinBudgets says whether the nodes that the trial takes away may be deleted at once. If
+// all pods have places on nodes that there are, nodes are deleted one after the other. But
+// where new nodes are opened for the pods of many, one of them alone may save nothing.
 func withinBudgets(s *shadow) bool {
 	if len(s.nodes) == s.now.known {
 		return true

@@ -43,7 +43,8 @@ func drawnFleet(t *rapid.T) Question {
 	return q
 }
 
-// nodesOf returns the nodes of the objects, all at one price, and all of which may go.
+// nodesOf returns the nodes of the objects, all at one price, and all of which may be
+// deleted.
 func nodesOf(t interface{ Fatal(args ...any) }, o cluster.Objects) (out []Node) {
 	s, err := cluster.New(o)
 	if err != nil {
@@ -65,7 +66,7 @@ func result(s *Search) []string {
 	return s.Result()
 }
 
-// Whatever is tried, each pod of a node that went is on a node that stays, with room for
+// Whatever is tried, each pod of a deleted node is on a node that stays, with room for
 // it, and no other pod has moved.
 func TestSearch_EveryPodOfANodeThatWentHasAPlace(t *testing.T) {
 	t.Parallel()

@@ -21,14 +21,14 @@ type Class struct {
 	Level     int             // the index of the level in force
 	Table     *topology.Table // the rules between pods; nil if no pod has any
 	Rules     []int           // for each level: the number of the class in Table
-	sought    []bool          // by number in Table: another class may go only where this class is
+	sought    []bool          // by number in Table: another class may run only where this class is
 	counted   [][]string      // by number in Table: the topology keys over which spreads count the pods of the class
 	Pods      []PodRef        // pending, oldest first
 	Nominated bool            // at least one of Pods is nominated
 	Displaced []PodRef        // bound to a node that is leaving
 	Declared  int64           // replicas that do not exist yet
 	aside     int64           // declared replicas that PutAside took out of the demand
-	going     []PodRef        // pods of nodes that are going, which Evacuees.PutAside took out of the demand
+	going     []PodRef        // pods of nodes about to be deleted, which Evacuees.PutAside took out of the demand
 	served    Draw            // the other demand, while those are served
 	Had       int64           // pods at the start of the Step, declared ones included
 	Refused   int64           // pods that found no place
@@ -148,16 +148,16 @@ func (c *Class) Since(after int64, now time.Time) time.Time {
 // Placed returns the number of pods that have a place now.
 func (c *Class) Placed() int64 { return c.Had - c.Refused - c.Waiting }
 
-// Ruled says whether rules about other pods restrict where the class may go.
+// Ruled says whether rules about other pods restrict where the class may run.
 func (c *Class) Ruled() bool { return c.Table != nil && c.Table.Bound(c.Rule()) }
 
 // IsSought says whether the place of this class decides about other classes: they
-// may go only where its pods are, or are spread among them.
+// may run only where its pods are, or are spread among them.
 func (c *Class) IsSought() bool {
 	return c.Table != nil && (c.sought[c.Rule()] || len(c.counted[c.Rule()]) > 0)
 }
 
-// Free says whether the class may go anywhere, whatever pods are there: no rule
+// Free says whether the class may run anywhere, whatever pods are there: no rule
 // about other pods, no host port and no unsupported constraint restricts it.
 func (c *Class) Free() bool {
 	return !c.Ruled() && len(c.Group.Shape.Ports)+len(c.Group.Shape.Unsupported) == 0

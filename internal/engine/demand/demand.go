@@ -113,7 +113,8 @@ func (d *Demand) preferNoSchedule() bool {
 
 // gatherDisplaced adds the pods of nodes that are leaving, those included that terminate and
 // come back: their places are kept until they do. Pods that nothing creates anew need none.
-// Then come those of nodes that are going, then those of nodes that are only supposed to go.
+// Then come those of nodes about to be deleted, then those of nodes that are only supposed
+// to be.
 func (d *Demand) gatherDisplaced() {
 	leaving := func(n *cluster.Node, c *cluster.Claim) bool { return n.Leaving(c) }
 	d.displacedFrom(leaving, func(p *cluster.Pod) bool { return p.Moves() && !p.Lost() || p.Returns })
@@ -248,9 +249,10 @@ func (d *Demand) GatherRules() {
 	}
 }
 
-// vacated lists the nodes that go with pods that are evicted to save money. One node at a time may
-// be supposed to, so that one pod waits for the end of its node. If the node is not gone when a
-// launched one would have to be, or its drain does not get on, a node is launched for the pod.
+// vacated lists the nodes about to be deleted with pods that are evicted to save money. One node
+// at a time may be supposed to be, so that one pod waits for the end of its node. If the node is
+// not deleted when a launched one would have to be, or its drain does not get on, a node is
+// launched for the pod.
 func vacated(d *Demand) (out []topology.Vacated) {
 	for _, c := range d.Claims {
 		state, up := d.Snapshot.State(c.Node)

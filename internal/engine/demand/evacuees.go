@@ -6,14 +6,14 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 )
 
-// Evacuees is the pods of nodes that are going and may stay yet, as a part of the demand.
-// They are served after all others: what they do not find keeps their nodes.
+// Evacuees is the pods of nodes about to be deleted that may stay yet, as a part of the
+// demand. They are served after all others: what they do not find keeps their nodes.
 type Evacuees struct{ of *Demand }
 
-// Evacuees returns the pods of nodes that are going.
+// Evacuees returns the pods of nodes about to be deleted.
 func (d *Demand) Evacuees() Evacuees { return Evacuees{d} }
 
-// PutAside takes the pods of nodes that are going out of the demand, as far as they
+// PutAside takes the pods of nodes about to be deleted out of the demand, as far as they
 // have no place yet: they are served last.
 func (e Evacuees) PutAside() {
 	if len(e.of.Going) == 0 {
@@ -39,9 +39,9 @@ func (e Evacuees) BringBack() {
 	}
 }
 
-// BringOthersBack brings the demand back that BringBack kept away. Pods of nodes that
-// are going and that have found a place meanwhile still count where they run, too: they
-// are there until their nodes go.
+// BringOthersBack brings the demand back that BringBack kept away. Pods of nodes about
+// to be deleted that have found a place meanwhile still count where they run, too: they
+// are there until their nodes are deleted.
 func (e Evacuees) BringOthersBack(found []PodRef) {
 	for _, c := range e.of.Classes {
 		c.Pods, c.Declared, c.Displaced = c.served.Pods, c.served.Declared, slices.Concat(c.served.Displaced, c.Displaced)
@@ -55,7 +55,7 @@ func (e Evacuees) BringOthersBack(found []PodRef) {
 }
 
 // KeepSupposed takes all pods out of the demand but those of nodes that are only supposed
-// to go: nodes may be launched for them.
+// to be deleted: nodes may be launched for them.
 func (e Evacuees) KeepSupposed() {
 	supposed := func(p PodRef) bool { n, _ := e.of.Snapshot.Node(p.Node); return e.of.Supposed[n.Claim] }
 	for _, c := range e.of.Classes {
@@ -64,7 +64,7 @@ func (e Evacuees) KeepSupposed() {
 	}
 }
 
-// Stay takes those pods of nodes that are going out of the demand for good that found
+// Stay takes those pods of nodes about to be deleted out of the demand for good that found
 // no place, and returns their nodes. It brings the other demand back.
 func (e Evacuees) Stay() (nodes map[string]bool) {
 	nodes = map[string]bool{}
@@ -80,7 +80,7 @@ func (e Evacuees) Stay() (nodes map[string]bool) {
 	return nodes
 }
 
-// isGoing says whether the displaced pod's node is going and may stay yet.
+// isGoing says whether the displaced pod's node is about to be deleted and may stay yet.
 func (e Evacuees) isGoing(p PodRef) bool {
 	n, _ := e.of.Snapshot.Node(p.Node)
 	c, known := e.of.Snapshot.Claim(n.Claim)

@@ -22,8 +22,8 @@ type retirer struct {
 	room    *room.Room
 	judge   *Judge
 	ledger  *budget.Ledger
-	stay    map[string]bool // nodes that are going, of which a pod found no place
-	placed  map[string]int  // by node that goes: its pods that have a place on a node that is open
+	stay    map[string]bool // nodes about to be deleted, of which a pod found no place
+	placed  map[string]int  // by node about to be deleted: its pods that have a place on a node that is open
 	ready   map[string]int  // the same, with places on nodes that only the daemon's taint closes
 	again   map[string]bool // nodes of which the deletion was planned before, and declined
 	actions []plan.Action
@@ -31,8 +31,8 @@ type retirer struct {
 }
 
 // Retire takes away the NodeClaims that are interrupted, never came up, have been
-// empty for long enough, or are going already. All of them are in View.Claims. The
-// stay nodes are those of which a pod found no place.
+// empty for long enough, or are about to be deleted already. All of them are in
+// View.Claims. The stay nodes are those of which a pod found no place.
 func Retire(v view.View, m *memory.Memory, j *journal.Journal, in *room.Room, stay map[string]bool) []plan.Action {
 	r := retirer{
 		View: v, Journal: j, memory: m, room: in, judge: NewJudge(v, m), ledger: budget.Open(v), stay: stay, placed: map[string]int{}, ready: map[string]int{}, again: map[string]bool{},
@@ -78,13 +78,14 @@ func announcedFor(c *cluster.Claim) plan.DeleteReason {
 	return plan.DeleteReason(c.Disrupting.Reason)
 }
 
-// unwanted says whether the NodeClaim goes at once with its pool.
+// unwanted says whether the NodeClaim is deleted at once with its pool.
 func (r *retirer) unwanted(c *cluster.Claim) bool {
 	pool, _ := r.Snapshot.Pool(c.Pool)
 	return unwanted(r.View, &pool, c)
 }
 
-// countPlaces counts the places that this plan gives to pods that move from nodes that go.
+// countPlaces counts the places that this plan gives to pods that move from nodes about to
+// be deleted.
 func (r *retirer) countPlaces() {
 	count := func(h *room.Host, in map[string]int) {
 		for _, p := range h.Displaced {
@@ -143,7 +144,7 @@ func (r *retirer) replaced(node string) bool {
 	return r.placed[node] >= moving && (moving > 0 || lost == 0)
 }
 
-// movingFrom returns the UIDs of the pods that need another place when the node goes,
+// movingFrom returns the UIDs of the pods that need another place when the node is deleted,
 // sorted.
 func (r *retirer) movingFrom(node string) (uids []string) {
 	if state, up := r.Snapshot.State(node); up {
@@ -210,8 +211,8 @@ func (r *retirer) retireEmpty(c cluster.Claim) {
 	}
 }
 
-// holds says whether something keeps the node. If it may go later, the plan asks for another
-// Step, for the reason.
+// holds says whether something keeps the node. If it may be deleted later, the plan asks for
+// another Step, for the reason.
 func (r *retirer) holds(stays plan.Stay, why plan.WaitReason) bool {
 	if !stays.Until.IsZero() {
 		r.WaitUntil(stays.Until, why)

@@ -11,7 +11,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// Due is a NodeClaim that is to go because of what it is, whatever that costs.
+// Due is a NodeClaim that is to be deleted because of what it is, whatever that costs.
 type Due struct {
 	Claim *cluster.Claim
 	Why   plan.DeleteReason
@@ -51,7 +51,8 @@ func Overdue(v view.View) (list []Due, next time.Time) {
 }
 
 // Forced says whether the node has come to the end of its life and has a
-// terminationGracePeriod: it goes even if its pods have no other place, and asks no budget.
+// terminationGracePeriod: it is deleted even if its pods have no other place, and asks no
+// budget.
 func Forced(c *cluster.Claim, now time.Time) bool {
 	return c.Grace > 0 && !c.ExpiresAt.IsZero() && !now.Before(c.ExpiresAt)
 }
@@ -69,8 +70,9 @@ func deletedPools(v view.View) (out map[string]bool) {
 	return out
 }
 
-// WithUnwanted returns the view in which those NodeClaims of deleted pools are going that
-// go at once: they are not up yet and run nothing, or their pool is to be terminated.
+// WithUnwanted returns the view in which those NodeClaims of deleted pools are about to
+// be deleted that are deleted at once: they are not up yet and run nothing, or their pool
+// is to be terminated.
 func WithUnwanted(v view.View) view.View {
 	if len(deletedPools(v)) == 0 {
 		return v

@@ -34,7 +34,7 @@ func NewJudge(v view.View, m *memory.Memory) *Judge {
 
 // Stays says why the node of the NodeClaim may not be disrupted for the reason, and when
 // that may change by time alone; the zero time if it does not. What it returns is empty if
-// the node may go.
+// the node may be deleted.
 func (j *Judge) Stays(c *cluster.Claim, reason plan.DeleteReason) (why plan.Stay, until time.Time) {
 	state, up := j.Snapshot.State(c.Node)
 	pool, known := j.Snapshot.Pool(c.Pool)
@@ -129,14 +129,14 @@ func names(list []*cluster.PodBudget) string {
 	return strings.Join(out, " and ")
 }
 
-// Quiet says whether no pod has come to the node or gone from it for as long as its
-// pool asks before a node goes to save money; if not, since when it may go.
+// Quiet says whether no pod has come to the node or left it for as long as its
+// pool asks before a node is deleted to save money; if not, since when it may be.
 func (j *Judge) Quiet(c *cluster.Claim, pool *cluster.Pool) (at time.Time, quiet bool) {
 	at = pick.Latest(c.LastPodEvent, c.InitializedAt).Add(pool.Disruption.After)
 	return at, !j.Now.Before(at)
 }
 
-// MaySave says whether the pool lets a node with pods go to save money.
+// MaySave says whether the pool lets a node with pods be deleted to save money.
 func MaySave(p *cluster.Pool) bool {
 	return !p.Static && !p.Disruption.Never && slices.Contains([]cluster.Policy{cluster.WhenEmptyOrUnderutilized, cluster.Balanced}, p.Disruption.Policy)
 }

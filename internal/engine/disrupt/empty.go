@@ -7,8 +7,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// An empty node goes by one rule: a Step asks it to decide, and the gates of package moves ask
-// it to explain.
+// An empty node is deleted by one rule: a Step asks it to decide, and the gates of package
+// moves ask it to explain.
 
 // KeepsEmpty says why the node of the NodeClaim does not go although it runs no pod that needs
 // another place, and until when where time alone may change that. The reason is empty where

@@ -10,11 +10,11 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// A move is over when its sources are gone, or when they do not go any more. Then no
+// A move is over when its sources are deleted, or when they stay after all. Then no
 // replacement stays beside them that runs nothing.
 
-// endMove ends the move of a replacement of which no source is left, or none goes any
-// more. It says whether the NodeClaim has had its turn.
+// endMove ends the move of a replacement of which no source is left, or all stay after
+// all. It says whether the NodeClaim has had its turn.
 func (r *retirer) endMove(c cluster.Claim) bool {
 	if c.Move == nil {
 		return false
@@ -28,9 +28,9 @@ func (r *retirer) endMove(c cluster.Claim) bool {
 		}
 		return false
 	case r.Late(c):
-		return false // it goes because it did not come up
+		return false // it is deleted because it did not come up
 	case slices.ContainsFunc(append(sources, c), func(x cluster.Claim) bool { return paused(r.View, &x) }):
-		return false // the move goes on after the pause
+		return false // the move continues after the pause
 	}
 	for _, s := range sources {
 		r.memory.Restored, _ = memory.Remember(r.memory.Restored, s.Name, r.Now)
@@ -45,7 +45,7 @@ func (r *retirer) endMove(c cluster.Claim) bool {
 	return true
 }
 
-// stillLeaves says whether the source of a move still goes.
+// stillLeaves says whether the source of a move is still about to be deleted.
 func (r *retirer) stillLeaves(s cluster.Claim) bool {
 	why, going := r.Going[s.Name]
 	if !going || view.Ended(&s, why).Reason != "" {

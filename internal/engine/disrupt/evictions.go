@@ -9,7 +9,7 @@ import (
 // one cannot drain together. Those that the budget allows are announced, and the others
 // run their pods until these have drained: a node that is tainted takes no pods.
 
-// evictions is how many pods of a node one PodDisruptionBudget has to let go.
+// evictions is how many pods of a node one PodDisruptionBudget has to allow to be evicted.
 type evictions struct {
 	budget *cluster.PodBudget
 	pods   int64
@@ -41,8 +41,8 @@ func (j *Judge) evictionsOf(state *cluster.NodeState) (out []evictions) {
 }
 
 // promiseLeaving promises evictions to the nodes that drain or are announced. A drain that
-// waits for a pod which must not be disrupted gets none: nobody knows when it goes on, and
-// others would wait as long.
+// waits for a pod which must not be disrupted gets none: nobody knows when it continues,
+// and others would wait as long.
 func (j *Judge) promiseLeaving() {
 	if len(j.budgets) == 0 {
 		return

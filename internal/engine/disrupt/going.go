@@ -12,14 +12,14 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// Every voluntary removal goes one way: places for the node's pods, the taint, a last
+// Every voluntary removal has the same steps: places for the node's pods, the taint, a last
 // look at the pods, the deletion. Until the deletion everything can be taken back.
 
 // lastLook is how long after the taint the pods of a node are looked at for the last
 // time. Pods that the scheduler was just binding ignore the taint.
 const lastLook = time.Second
 
-// advance takes the next step with a node that is going.
+// advance takes the next step with a node that is about to be deleted.
 func (r *retirer) advance(c cluster.Claim) {
 	why := r.Going[c.Name]
 	node, up := r.Snapshot.Node(c.Node)
@@ -29,8 +29,8 @@ func (r *retirer) advance(c cluster.Claim) {
 	stays, until := r.staysNow(&c, why)
 	switch {
 	case !up:
-		return // the NodeClaim goes by another way
-	case Forced(&c, r.Now) && !paused(r.View, &c): // whatever it goes for
+		return // the NodeClaim is deleted in another way
+	case Forced(&c, r.Now) && !paused(r.View, &c): // whatever it is deleted for
 		r.delete(c, plan.Expired, "", r.Now.Sub(c.Created))
 	case ended.Reason != "":
 		r.restore(c, node, ended)
@@ -78,9 +78,9 @@ func planDeletion(r *retirer, c *cluster.Claim, node *cluster.Node, why plan.Del
 	r.actions = append(r.actions, out)
 }
 
-// staysNow says why a node that is going has to stay after all. A PodDisruptionBudget keeps
-// no node that is announced: the budget changes while other nodes drain, and the drain waits
-// for it.
+// staysNow says why a node that is about to be deleted has to stay after all. A
+// PodDisruptionBudget keeps no node that is announced: the budget changes while other nodes
+// drain, and the drain waits for it.
 func (r *retirer) staysNow(c *cluster.Claim, why plan.DeleteReason) (stays plan.Stay, until time.Time) {
 	stays, until = r.judge.Stays(c, why)
 	node, _ := r.Snapshot.Node(c.Node)
@@ -145,7 +145,7 @@ func (r *retirer) mayBegin(c *cluster.Claim, why plan.DeleteReason) bool {
 }
 
 // NoteEvictions remembers which kinds of pods are evicted from the node of the NodeClaim,
-// which goes for the reason.
+// which is deleted for the reason.
 func NoteEvictions(v view.View, m *memory.Memory, c *cluster.Claim, why plan.DeleteReason) {
 	controllers := controllersOn(v, c.Node)
 	for g := range movingOn(v, c.Node) {
@@ -171,8 +171,8 @@ func planEvictions(r *retirer, c *cluster.Claim, why plan.DeleteReason) {
 	}
 }
 
-// movingOn returns the groups with pods that have to move when the node goes, and their
-// number.
+// movingOn returns the groups with pods that have to move when the node is deleted, and
+// their number.
 func movingOn(v view.View, node string) iter.Seq2[*cluster.Group, int64] {
 	state, up := v.Snapshot.State(node)
 	if !up {
@@ -182,7 +182,7 @@ func movingOn(v view.View, node string) iter.Seq2[*cluster.Group, int64] {
 }
 
 // controllersOn returns, by kind, the controllers of the pods that have to move when the node
-// goes.
+// is deleted.
 func controllersOn(v view.View, node string) map[string][]string {
 	state, up := v.Snapshot.State(node)
 	if !up {

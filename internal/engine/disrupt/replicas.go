@@ -34,7 +34,8 @@ func (j *Judge) replicasStay(state *cluster.NodeState) plan.Stay {
 	return plan.Stay{}
 }
 
-// lacks says whether too many replicas of the controller are not ready for another to go.
+// lacks says whether too many replicas of the controller are not ready for another to be
+// evicted.
 func (s *shortages) lacks(j *Judge, controller string) bool {
 	if !s.counted {
 		s.count(j)

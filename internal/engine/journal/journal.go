@@ -40,11 +40,11 @@ type Trace struct {
 	// Units is the work that the plan has taken so far, in all its tries.
 	Units int
 	// ChangesTried says that what has changed in a large fleet was looked at, for nodes that may
-	// go, before the whole fleet is.
+	// be deleted, before the whole fleet is.
 	ChangesTried bool
 	// Savings says what the search for savings did in this Step; empty for nothing new.
 	Savings string
-	// Complete says that the plan is finished; if not, the next Step goes on with
-	// it.
+	// Complete says that the plan is finished; if not, the next Step continues
+	// this one.
 	Complete bool
 }

@@ -33,8 +33,8 @@ type Opening struct {
 	Pods  []demand.PodRef
 }
 
-// openAfter is how long no evicted pod must have gone, come back or landed for the nodes to
-// open that are closed for them.
+// openAfter is how long no evicted pod must have been deleted, come back or landed for the
+// nodes to open that are closed for them.
 const openAfter = 3 * time.Second
 
 // ground is what a way looks at. Both ways open nodes alike: nodes may be closed when the way
@@ -108,8 +108,8 @@ func (g *ground) lands(group *cluster.Group, p demand.PodRef) bool {
 	return !g.memory.LastEvicted(group.Kind).IsZero() && !p.OtherScheduler
 }
 
-// absent returns how many evicted pods that are planned on the closed host are gone and not
-// back.
+// absent returns how many evicted pods that are planned on the closed host are deleted and
+// not back.
 func absent(m *memory.Memory, h *room.Host) int64 {
 	slots, _ := m.PlannedOn(h.Claim)
 	planned := -int64(len(h.Pods) + len(h.Displaced))

@@ -7,7 +7,7 @@ import (
 )
 
 // prefer leaves it to the scheduler where evicted pods land: it prefers nodes that stay, as
-// those that go next carry a taint for that. Whatever it chooses is planned again.
+// those that are deleted next carry a taint for that. Whatever it chooses is planned again.
 type prefer struct{ ground }
 
 // Close closes nothing.

@@ -15,7 +15,7 @@ import (
 
 // carry lists the rows that one launch of the load may become: those of its group
 // that hold the content and cost no more than the limit in any zone of the load.
-// Large ones and others go together only where launches have failed.
+// Large ones and others are launched together only where launches have failed.
 // Where the plan spares what is limited, none takes more of that than the best. The
 // others that hold the content are wider: they are for minValues alone.
 func (t *turn) carry(l *load, wheres [][]uint64, limit quantity.Money) {

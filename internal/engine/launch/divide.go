@@ -18,12 +18,12 @@ import (
 )
 
 // item is a part of a class's demand as the packer sees it: the whole demand, or
-// the part that goes to one topology domain.
+// the part that is placed in one topology domain.
 type item struct {
 	name  string // the key, set by describe
 	class *demand.Class
 	cell  *cell // nil if topology does not matter
-	free  bool  // the item could go to any cell; this one is chosen only so that its pods count
+	free  bool  // the item could be placed in any cell; this one is chosen only so that its pods count
 	count int64 // pods
 	left  int64 // pods not launched yet
 	where []uint64
@@ -105,7 +105,7 @@ func spreads(c *demand.Class) int {
 }
 
 // pin chooses a topology domain for one pod that class c must follow, if that pod
-// could go anywhere. It chooses a domain where c may run, too. Class c must have
+// could run anywhere. It chooses a domain where c may run, too. Class c must have
 // rules: a class without rules follows nobody.
 func (d *division) pin(c *demand.Class, items []*item) []*item {
 	where := d.Market.Where(c)

@@ -42,7 +42,7 @@ type Launcher struct {
 const rounds = 12
 
 // Provision launches nodes for the demand that found no room. A weight is not a
-// price: the pools of the highest weight take what they can, and the rest goes to
+// price: the pools of the highest weight take what they can, and the rest is left to
 // the next weight.
 func (l *Launcher) Provision() {
 	pools := l.Market.Fleet.Pools

@@ -41,7 +41,7 @@ func (r *roles) of(c *demand.Class) []pack.Role {
 }
 
 // keepOthersOff adds the roles by which pods of the problem share no node with those that
-// may go to other places.
+// may run in other places.
 func (r *roles) keepOthersOff(p *pack.Problem) {
 	type only struct{ where int }
 	for i := range p.Classes {

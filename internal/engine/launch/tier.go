@@ -17,8 +17,8 @@ type tier struct {
 	// needs, or that pods need which must share a node. A row is listed if too few
 	// other rows hold its content.
 	wanted map[int]quantity.Resources
-	// exclusive says that pods which may go to different zones do not share nodes: together
-	// they had too few zones for the minValues of a pool.
+	// exclusive says that pods which may run in different zones do not share nodes:
+	// together they had too few zones for the minValues of a pool.
 	exclusive bool
 	shut      map[string]bool // cells of a class where nothing can be launched
 }

@@ -13,18 +13,18 @@ import (
 // again to save money.
 const EvictionCooldown = 10 * time.Minute
 
-// StaysFor is how long a node that was to go and stays is not looked at again to save
-// money.
+// StaysFor is how long a node that was to be deleted and stays is not looked at again
+// to save money.
 const StaysFor = 5 * time.Minute
 
 // Evicted says when pods of a kind were evicted.
 type Evicted struct {
 	Kind        string
 	First, Last time.Time
-	Saving      time.Time // when last because their node went to save money; zero for never
+	Saving      time.Time // when last because their node was deleted to save money; zero for never
 	Pool        string    // of that node
-	Saved       int64     // pods on nodes that went for that, with pauses shorter than UndoneWithin
-	Of          int64     // pods of the kind before the first of these went; see Staying
+	Saved       int64     // pods on nodes that were deleted for that, with pauses shorter than UndoneWithin
+	Of          int64     // pods of the kind before the first of these was deleted; see Staying
 }
 
 // UndoneWithin is how soon after an eviction a launch for pods of the kind undoes the move.
@@ -74,7 +74,7 @@ func (m *Memory) evictOf(controllers []string, now time.Time) {
 type Evicting struct {
 	Claim, UID, Pool string
 	Pods             []EvictingPods // that move
-	Saves            bool           // the node goes to save money
+	Saves            bool           // the node is deleted to save money
 	At               time.Time
 }
 

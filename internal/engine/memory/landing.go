@@ -8,12 +8,13 @@ type Landing struct {
 	Begun   time.Time // when the first plan was made that closed some of the nodes
 	Since   time.Time // when the last one was
 	Written time.Time // when that was carried out; zero if it is not known to be
-	Absent  int64     // pods that are gone and not back
-	Running int64     // pods that still run where they are to go
+	Absent  int64     // pods that are deleted and not back
+	Running int64     // pods that still run where they are to be evicted
 	Back    int       // pods that are back and may be bound
 	Bound   []string  // UIDs of the pods that were bound last
 	Moved   time.Time // when one of these numbers changed last
-	// More says that pods came back while the nodes were closed last, so that drains may go on.
+	// More says that pods came back while the nodes were closed last, so that drains may
+	// continue.
 	More bool
 }
 

@@ -17,7 +17,7 @@ type Memory struct {
 
 	EmptySince  []Since    // NodeClaims whose node is empty, sorted
 	ReadySince  []Since    // nodes that are kept for their pods, sorted
-	TaintedAt   []Since    // NodeClaims that are going, sorted: when the taint of their node was asked for last
+	TaintedAt   []Since    // NodeClaims about to be deleted, sorted: when the taint of their node was asked for last
 	Asked       []Since    // NodeClaims of nodes that are announced, sorted: when their deletion was planned first
 	Planned     []Planned  // sorted by NodeClaim
 	Declared    []Progress // sorted by workload
@@ -28,11 +28,11 @@ type Memory struct {
 	Evicted     []Evicted    // sorted by kind
 	EvictedOf   []EvictedOf  // sorted by controller
 	Evicting    []Evicting   // nodes of which the last plan deletes the NodeClaims
-	// EvictedUntil is when pods of nodes that went may have been evicted last before this
+	// EvictedUntil is when pods of deleted nodes may have been evicted last before this
 	// memory began; zero for never.
 	EvictedUntil time.Time
 	Backoffs     Backoffs
-	Restored     []Since // NodeClaims that were to go and stay, sorted
+	Restored     []Since // NodeClaims that were to be deleted and stay, sorted
 	Landing      Landing
 }
 

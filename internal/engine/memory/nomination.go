@@ -75,7 +75,7 @@ func (m *Memory) Nominated(class, node, pod string, now time.Time) {
 }
 
 // countRefusals returns the nominations after a look at their pods, without those that
-// are over. A node that is left out stays so after it has gone: the next one for
+// are over. A node that is left out stays so after it is deleted: the next one for
 // the class may be refused as well.
 func (m *Memory) countRefusals(s cluster.Snapshot, now time.Time) []Nomination {
 	if len(m.Nominations) == 0 {

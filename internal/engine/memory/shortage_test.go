@@ -79,7 +79,7 @@ func TestShortages_OfferingsThatALaunchPassedByAreOutForTheFirstPauseOnly(t *tes
 	}
 }
 
-// What is tried again goes one launch at a time and with retryGap between; what has not
+// What is tried again is launched one at a time and with retryGap between; what has not
 // failed is not held up, and other pools are not.
 func TestShortages_AFailedRetryHoldsBackOnlyWhatHasFailedBefore(t *testing.T) {
 	s := Shortages{}.After(failed(catalog.ReachOffering, "m5.large"), begin)

@@ -7,7 +7,7 @@ import (
 )
 
 // Pools with the policy Balanced give up a node only where the share of the pool's cost
-// that goes is at least half of the share of its pods' disruption that comes. This is
+// that is saved is at least half of the share of its pods' disruption that comes. This is
 // Karpenter's rule. Written as money, it is a least saving for each node, which grows with
 // its pods and with what they cost to evict.
 

@@ -9,9 +9,9 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// begin lets as many nodes of the target's present phase go as the budgets allow and a
-// second plan confirms: those whose pods have places on nodes that stay; in the last
-// phase, if there are none, some that new nodes replace.
+// begin begins to remove as many nodes of the target's present phase as the budgets
+// allow and a second plan confirms: those whose pods have places on nodes that stay; in
+// the last phase, if there are none, some that new nodes replace.
 func (m *mover) begin() {
 	t := &m.state.target
 	x := Supposition{Going: map[string]plan.DeleteReason{}, Emptying: t.nodes(m.View.Snapshot)}

@@ -48,9 +48,9 @@ const (
 	// Each pause is twice as long as the last one, from firstPause to longestPause.
 	firstPause   = time.Minute
 	longestPause = 4 * time.Hour
-	// The next pause is the first again once moves have gone on for forgivenAfter times as
-	// long as the last one, or for forgiven: moves that go wrong now and then, among many,
-	// cost little time.
+	// The next pause is the first again once moves have continued for forgivenAfter times
+	// as long as the last one, or for forgiven: moves that go wrong now and then, among
+	// many, cost little time.
 	forgivenAfter = 10
 	forgiven      = 12 * time.Hour
 )
@@ -113,8 +113,8 @@ func undone(v view.View, out *Draft) (pools []string) {
 }
 
 // unready returns the NodePools of which a drain waits for replicas that do not get ready,
-// each with a node of such a drain. No other node of the pool goes meanwhile if pods have to
-// be evicted for that: what keeps these replicas from getting ready may keep others. The
+// each with a node of such a drain. No other node of the pool is deleted meanwhile if pods
+// have to be evicted for that: what keeps these replicas from getting ready may keep others. The
 // NodeClaim says so, and so a restart forgets nothing.
 func unready(v view.View) map[string]string {
 	var out map[string]string
@@ -132,7 +132,7 @@ func unready(v view.View) map[string]string {
 // coming is a replacement that is not initialized yet.
 type coming struct{ claim, uid, pool string }
 
-// watch trips the breakers of pools whose moves were undone, or whose replacements are gone
+// watch trips the breakers of pools whose moves were undone, or whose replacements are deleted
 // before they were initialized. Those that the plan deletes count if they did not come up in
 // time.
 func (s *State) watch(v view.View, actions []plan.Action, undone []string) {

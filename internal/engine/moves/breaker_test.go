@@ -22,7 +22,7 @@ func TestBreaker_PausesTwiceAsLongEachTime(t *testing.T) {
 		{10 * time.Minute, 12 * time.Minute},
 		{20 * time.Minute, 24 * time.Minute},
 		{24*time.Minute + forgivenAfter*4*time.Minute - time.Second, 32*time.Minute + forgivenAfter*4*time.Minute - time.Second},
-		{4 * time.Hour, 4*time.Hour + time.Minute}, // moves went on for ten times as long as the pause
+		{4 * time.Hour, 4*time.Hour + time.Minute}, // moves continued for ten times as long as the pause
 	} {
 		if got := at(c.trips); got != c.until {
 			t.Errorf("trip %d: paused until %s, want %s", i, got, c.until)

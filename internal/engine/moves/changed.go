@@ -14,9 +14,9 @@ import (
 
 // The search of a large fleet takes many Steps. Where little has changed since the last
 // one, what the changes concern is tried first, which takes a part of one Step: each
-// node that they may let go is tried alone, and each node that has changed is also tried
-// with new nodes for its pods. What else would save money, as sets of nodes, the search
-// finds that follows.
+// node that they may let be deleted is tried alone, and each node that has changed is
+// also tried with new nodes for its pods. What else would save money, as sets of nodes,
+// the search finds that follows.
 
 // seen is the fleet with which the last search began; see State.of.
 type seen struct {
@@ -34,7 +34,7 @@ const (
 	tryWork = 500_000
 )
 
-// keep keeps the image of a search that has not gone on yet.
+// keep keeps the image of a search that has not run yet.
 func (s *seen) keep(search *consolidate.Search) {
 	if len(search.Nodes) >= largeFleet {
 		s.image = consolidate.ImageOf(search)
@@ -42,7 +42,7 @@ func (s *seen) keep(search *consolidate.Search) {
 }
 
 // uncertainNodes names the nodes about which not only their objects decide: this plan puts pods
-// there, or they are to go. They are sorted.
+// there, or they are to be deleted. They are sorted.
 func uncertainNodes(m *mover) (names []string) {
 	names = slices.Collect(maps.Keys(m.out.Placed))
 	for claim := range m.View.Going {
@@ -79,7 +79,7 @@ func tryChanged(m *mover) bool {
 		s.target, s.at, s.rests = aim(m.View.Snapshot, []string{found}, false, places), m.View.Now, 0
 		return true
 	}
-	// The search comes as soon as it may, also where pods go on coming and going, unless the
+	// The search comes as soon as it may, also where pods keep coming and going, unless the
 	// fleet rests.
 	s.stability.unstableSince = since
 	m.wait(m.View.Now.Add(sliceEvery), plan.NextSweep)
@@ -87,8 +87,8 @@ func tryChanged(m *mover) bool {
 }
 
 // tryEach tries the nodes that the changes of the named nodes concern, since the image was
-// made, and returns the NodeClaim of one that may go to save money, with the places of its
-// pods; none if there is none.
+// made, and returns the NodeClaim of one that may be deleted to save money, with the
+// places of its pods; none if there is none.
 func tryEach(m *mover, image *consolidate.Image, names []string) (claim string, places map[string][]view.Place) {
 	var put []consolidate.Node
 	var removed []string
@@ -153,7 +153,7 @@ func movesFleet(m *mover) *offer.Fleet {
 }
 
 // nodeOf returns the node of the candidate for a search, and whether it is part of one. A node that takes no
-// pods, as it is cordoned or not ready, has no room, and may go as any other. May says only
+// pods, as it is cordoned or not ready, has no room, and may be deleted as any other. May says only
 // that the node is ours and has a price.
 func nodeOf(m *mover, of *candidate, state *cluster.NodeState) (x consolidate.Node, ok bool) {
 	c, n := of.claim, &state.Node

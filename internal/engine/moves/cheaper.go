@@ -14,7 +14,7 @@ import (
 )
 
 // A move that saves money costs less than it frees whatever EC2 launches: the dearest
-// nodes that its launches may become cost less together than the nodes that go.
+// nodes that its launches may become cost less together than the nodes that are deleted.
 
 // narrower narrows one launch to what costs little.
 type narrower struct {

@@ -1,12 +1,13 @@
-// Package moves takes nodes away that are not forced to go: those that are due, as they
-// drifted, expired or are of a pool that goes, and those that cost more than they are worth.
+// Package moves takes nodes away that nothing forces away: those that are due, as they
+// drifted, expired or are of a pool that is deleted, and those that cost more than they are
+// worth.
 //
 // Next is called with the plan of each Step. The gates (gates.go) are one ordered list: they
-// say which nodes may go, and Standings explains by the same list why the others stay. Nodes
-// that are due come first (renew.go). Else the fleet is searched (search.go, changed.go) by
-// package consolidate; what the search chooses is the target, which the following Steps carry
-// out (begin.go). A node goes by a Supposition (suppose.go): a second plan in which it is
-// gone, which the Planner makes.
+// say which nodes may be deleted, and Standings explains by the same list why the others
+// stay. Nodes that are due come first (renew.go). Else the fleet is searched (search.go,
+// changed.go) by package consolidate; what the search chooses is the target, which the
+// following Steps carry out (begin.go). A node is deleted by a Supposition (suppose.go): a
+// second plan in which it is deleted, which the Planner makes.
 //
 // Invariants: nothing begins in a Step that launches for pods that wait, or whose plan is
 // not finished. A node goes only if no gate holds and the second plan has a place for

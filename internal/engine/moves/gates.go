@@ -18,9 +18,9 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// A node goes when no gate holds. The gates are one list: a Step asks it to decide, and
-// Standings asks it to explain. What a user has set, and what lasts, comes before what ends
-// by itself, so that the first gate that holds is what somebody can act on.
+// A node is deleted when no gate holds. The gates are one list: a Step asks it to decide,
+// and Standings asks it to explain. What a user has set, and what lasts, comes before what
+// ends by itself, so that the first gate that holds is what somebody can act on.
 //
 // Of facts about the node, its pods and its pool that keep it whatever it is to be deleted for,
 // disrupt.Judge.Stays decides, which disruptionStays asks. Steps ask it without the gates where
@@ -43,7 +43,7 @@ type gate struct {
 	slow bool
 }
 
-// stage is a part of the way of a node that goes.
+// stage is a part of the way of a node to its deletion.
 type stage int
 
 const (
@@ -52,13 +52,15 @@ const (
 	toChoose stage = iota
 	// toRetire is before an empty node is announced.
 	toRetire
-	// toBegin is before a chosen node begins to go, when others begin in the same Step.
+	// toBegin is before the removal of a chosen node begins, when others begin in the
+	// same Step.
 	toBegin
 	// toReplace is before new nodes are launched for pods of a node that is due.
 	toReplace
-	// toSave is what the search of the fleet says about nodes that go to save money.
+	// toSave is what the search of the fleet says about nodes that are deleted to save
+	// money.
 	toSave
-	// toFollow is before a node goes that the search has chosen.
+	// toFollow is before a node is deleted that the search has chosen.
 	toFollow
 )
 
@@ -84,7 +86,7 @@ func ordered() []gate {
 		{toSave, (*candidate).tried, false},            // only a plan for it alone could say
 		{toSave, (*candidate).pays, false},             // no cheaper place for its pods
 		{toSave, (*candidate).landing, false},          // evicted pods find their places first
-		{toFollow, (*candidate).phase, false},          // nodes of other memory ratios go first
+		{toFollow, (*candidate).phase, false},          // nodes of other memory ratios are deleted first
 	}
 }
 
@@ -125,7 +127,7 @@ func (g *gates) ledger() *budget.Ledger {
 	return g.opened
 }
 
-// begins notes that the node of the NodeClaim begins to go.
+// begins notes that the removal of the NodeClaim's node begins.
 func (g *gates) begins(c *cluster.Claim) {
 	g.ledger().Charge(c.Pool)
 	g.judge.Promise(c)
@@ -139,8 +141,8 @@ func (g *gates) balance(c *cluster.Claim) *balance {
 	return g.balances[c.Pool]
 }
 
-// minSaving is what must be saved an hour for the node of the NodeClaim to go, if its pods go to
-// nodes that run.
+// minSaving is what must be saved an hour for the node of the NodeClaim to be deleted, if its
+// pods move to nodes that run.
 func (g *gates) minSaving(c *cluster.Claim) quantity.Money {
 	state, up := g.view.Snapshot.State(c.Node)
 	if !up {
@@ -150,28 +152,28 @@ func (g *gates) minSaving(c *cluster.Claim) quantity.Money {
 	return max(g.view.Policy.LeastSaving, g.balance(c).minSaving(state)).Add(moving)
 }
 
-// candidate is a node that may go for a reason.
+// candidate is a node that may be deleted for a reason.
 type candidate struct {
 	gates *gates
 	claim *cluster.Claim
 	pool  cluster.Pool
 	why   plan.DeleteReason
-	due   bool // it goes whatever that costs
+	due   bool // it is deleted whatever that costs
 
 	cost          quantity.Money // of the whole node, an hour; see price
 	priced, known bool
 }
 
-// candidate returns the node of the NodeClaim as one that goes for the reason.
+// candidate returns the node of the NodeClaim as one that is deleted for the reason.
 func (g *gates) candidate(c *cluster.Claim, why plan.DeleteReason, due bool) *candidate {
 	pool, _ := g.view.Snapshot.Pool(c.Pool)
 	return &candidate{gates: g, claim: c, pool: pool, why: why, due: due}
 }
 
-// saving returns the node of the NodeClaim as one that goes to save money.
+// saving returns the node of the NodeClaim as one that is deleted to save money.
 func (g *gates) saving(c *cluster.Claim) *candidate { return g.candidate(c, plan.Underutilized, false) }
 
-// saves says whether the node goes only to save money, with pods that move.
+// saves says whether the node is deleted only to save money, with pods that move.
 func (x *candidate) saves() bool { return x.why.Traits().EvictsToSave() }
 
 // keeps returns why the node stays, by the first gate of the stages that holds. The reason
@@ -268,7 +270,8 @@ func (x *candidate) costs() (cost quantity.Money, known bool) {
 	return x.cost, x.known
 }
 
-// evicts says whether the daemon alone wants the node to go, and pods are evicted for that.
+// evicts says whether the daemon alone wants the node deleted, and pods are evicted for
+// that.
 func (x *candidate) evicts() bool { t := x.why.Traits(); return !t.Empty && !t.Asked }
 
 func (x *candidate) replicasLate() plan.Stay {
@@ -311,7 +314,7 @@ func (x *candidate) triedLately() plan.Stay {
 func (x *candidate) awaitsDrains() plan.Stay { return x.gates.judge.AwaitsDrains(x.claim, x.why) }
 
 // budget names the budget that is used up. It says until when only for a budget with
-// windows: nobody knows when nodes that are going will have gone.
+// windows: nobody knows how long nodes about to be deleted take.
 func (x *candidate) budget() plan.Stay {
 	if !x.why.Traits().Budgets { // the user asked for it
 		return plan.Stay{}

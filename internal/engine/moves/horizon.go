@@ -65,7 +65,8 @@ type level struct {
 	number int
 }
 
-// demand returns how many pods run or are to run; those that go with their nodes do not count.
+// demand returns how many pods run or are to run; those that are deleted with their nodes do
+// not count.
 func demand(s cluster.Snapshot) (pods int64) {
 	for state := range s.States() {
 		pods += state.CountMoving()
@@ -147,7 +148,7 @@ func (p *past) stay(now time.Time, most time.Duration, so func(pods int64) bool)
 }
 
 // trend is how much demand there was at the end of each part, the newest first; pods[0] is that
-// of the present part, which goes on. A trend is never changed, only replaced.
+// of the present part, which has not ended. A trend is never changed, only replaced.
 type trend struct {
 	part  int64 // the number of the present one
 	known int   // how many parts are known; before, the demand is taken to have been the same
@@ -177,8 +178,8 @@ func (t *trend) sees(pods, part int64) *trend {
 }
 
 // lasts returns for how long it lasts if so many pods are saved, most at most. The first pod that
-// comes needs the node that went last, so the savings of few pods end long before that of all:
-// it is asked how often the demand moves by each part of them, and the average counts. Where
+// comes needs the node that was deleted last, so the savings of few pods end long before that of
+// all: it is asked how often the demand moves by each part of them, and the average counts. Where
 // the demand moves steadily, that is about a quarter of the time that it takes to move by all.
 func (t *trend) lasts(saved int64, most time.Duration) time.Duration {
 	if t == nil || saved <= 0 {

@@ -15,11 +15,12 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// A node goes by a Supposition: a second plan is made as if the node were going. It is
-// carried out instead of the first plan if every pod of the node has a place and, where
-// the node goes to save money, what is launched costs less than what goes.
+// A node is deleted by a Supposition: a second plan is made as if the node were
+// deleted. It is carried out instead of the first plan if every pod of the node has a
+// place and, where the node is deleted to save money, what is launched costs less than
+// what is deleted.
 
-// Supposition is nodes that a plan takes away although nothing forces them to go.
+// Supposition is nodes that a plan takes away although nothing forces that.
 type Supposition struct {
 	Going    map[string]plan.DeleteReason // by NodeClaim; see View.Going
 	Replaces bool                         // see View.Replaces
@@ -32,11 +33,11 @@ type Draft struct {
 	Trace   journal.Trace
 	Memory  memory.Memory // as the Step leaves it
 	Derived derived.Facts
-	Stay    map[string]bool               // nodes that are going, of which a pod found no place
+	Stay    map[string]bool               // nodes about to be deleted, of which a pod found no place
 	Placed  map[string]quantity.Resources // by node: what the plan puts there
 }
 
-// Planner makes a plan for the demand as if the nodes of the supposition were going, and
+// Planner makes a plan for the demand as if the nodes of the supposition were deleted, and
 // nodes were emptied as the State says otherwise. It is given what plans derive, and returns
 // more of that.
 type Planner func(s cluster.Snapshot, x Supposition, st State, known derived.Facts) Draft
@@ -90,8 +91,8 @@ type mover struct {
 }
 
 // Next returns the draft with the moves that begin now, and what is remembered of them:
-// nodes go that are due, else nodes go to save money. The plan comes first: a plan that
-// launches, or is not finished, begins no moves.
+// nodes are deleted that are due, else nodes are deleted to save money. The plan comes
+// first: a plan that launches, or is not finished, begins no moves.
 func Next(in Input, before State, out Draft) (Draft, State) {
 	v := in.View
 	m := &mover{Input: in, out: out, state: before}
@@ -120,7 +121,7 @@ func tell(m *mover, format string, about ...any) {
 	m.out.Trace.Savings = fmt.Sprintf(format, about...)
 }
 
-// later notes that a node may go at the time that may not go now.
+// later notes that a node may be deleted at the time that may not be now.
 func (m *mover) later(at time.Time) {
 	if m.again.IsZero() || at.Before(m.again) {
 		m.again = at

@@ -78,8 +78,8 @@ func renewThese(m *mover, names []string, x Supposition) bool {
 	return false
 }
 
-// mayRenew says whether the node may go now. If it may later, the plan asks for another
-// Step.
+// mayRenew says whether the node may be deleted now. If it may later, the plan asks for
+// another Step.
 func (m *mover) mayRenew(d disrupt.Due) bool {
 	if m.forced(d) {
 		return true
@@ -94,7 +94,7 @@ func (m *mover) mayRenew(d disrupt.Due) bool {
 	return stays.Reason == ""
 }
 
-// forced says whether the node goes now whatever its pods and budgets ask for, as in
+// forced says whether the node is deleted now whatever its pods and budgets ask for, as in
 // Karpenter.
 func (m *mover) forced(d disrupt.Due) bool {
 	pool, _ := m.View.Snapshot.Pool(d.Claim.Pool)

@@ -19,7 +19,7 @@ func (m *mover) save() {
 		}
 	}
 	if len(s.target.names) == 0 && len(m.View.Going) == 0 {
-		s.target = target{} // until then, its places are those of pods of nodes that go
+		s.target = target{} // until then, its places are those of pods of nodes about to be deleted
 	}
 	if len(s.target.names) == 0 && s.whole.next(m) {
 		return
@@ -32,14 +32,14 @@ func (m *mover) save() {
 	m.begin()
 }
 
-// stands says whether the NodeClaim is there and may still go.
+// stands says whether the NodeClaim is there and may still be deleted.
 func (m *mover) stands(name string) bool {
 	c, there := m.View.Snapshot.Claim(name)
 	return there && m.deletable(m.gates.saving(&c))
 }
 
-// deletable says whether the candidate may go to save money. An empty node goes by the rules for
-// empty nodes. If it may later, the plan asks for another Step.
+// deletable says whether the candidate may be deleted to save money. An empty node is deleted by
+// the rules for empty nodes. If it may later, the plan asks for another Step.
 func (m *mover) deletable(x *candidate) bool {
 	c := x.claim
 	node, up := m.View.Snapshot.Node(c.Node)

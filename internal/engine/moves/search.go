@@ -74,8 +74,9 @@ func (m *mover) search() bool {
 	return false
 }
 
-// foundNothing asks for a Step after a search that found nothing: when another node may go, when
-// the demand may have stayed where it is for longer, or at once where nodes are tried one by one.
+// foundNothing asks for a Step after a search that found nothing: when another node may be
+// deleted, when the demand may have stayed where it is for longer, or at once where nodes are
+// tried one by one.
 func (m *mover) foundNothing() {
 	s := &m.state
 	if longer := m.View.Now.Add(s.horizon); s.horizon < m.View.Policy.PayBack {
@@ -100,7 +101,7 @@ func (m *mover) question() consolidate.Question {
 
 // askMore says whether the fleet is searched once more after a search that has found the
 // target, and with which question. Where pods are to stay on nodes like theirs and no node
-// can go, they may go anywhere.
+// can be deleted, they may move anywhere.
 func askMore(done *consolidate.Search, found target) (q consolidate.Question, more bool) {
 	q = *done.Question
 	more = len(found.names) == 0 && q.Alike

@@ -32,7 +32,7 @@ func TestStability_PodsThatJustCameStayForAMinuteUnlessManyHaveGone(t *testing.T
 func TestCooldowns_TheFleetIsSearchedAgainWhenThoseOfAWholeTargetHaveEnded(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
-		nodes []int // when they may go, in seconds
+		nodes []int // when they may be deleted, in seconds
 		over  int
 	}{
 		{[]int{600}, 600},

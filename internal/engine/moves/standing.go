@@ -11,9 +11,9 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// Standings says of every NodeClaim why its node stays or goes, of every NodePool why no
-// more of its nodes go, and which moves have begun. The State and the memory are what the
-// last Step returned. Standings decides nothing.
+// Standings says of every NodeClaim why its node stays or is deleted, of every NodePool
+// why no more of its nodes are deleted, and which moves have begun. The State and the
+// memory are what the last Step returned. Standings decides nothing.
 func Standings(in Input, st State, m memory.Memory) plan.Standings {
 	s := newStandings(in, st, m)
 	out := plan.Standings{Moves: s.begun(), Target: s.target(), Landing: landing.Chosen(&s.View)}
@@ -81,7 +81,8 @@ func (s *standings) lost(c *cluster.Claim) (out []string) {
 	return out
 }
 
-// stay says why the node stays, and what it would go for: by the first gate that holds.
+// stay says why the node stays, and what it would be deleted for: by the first gate
+// that holds.
 func (s *standings) stay(c *cluster.Claim) (plan.Stay, plan.DeleteReason) {
 	why, due := s.reason(c)
 	stages := []stage{toChoose, toBegin, toReplace, toSave, toFollow}
@@ -95,7 +96,7 @@ func (s *standings) stay(c *cluster.Claim) (plan.Stay, plan.DeleteReason) {
 	return cmp.Or(stays, plan.Stay{Reason: plan.NextToGo}), why
 }
 
-// reason says what the node goes for, and whether it goes whatever that costs.
+// reason says what the node is deleted for, and whether it is deleted whatever that costs.
 func (s *standings) reason(c *cluster.Claim) (why plan.DeleteReason, due bool) {
 	if d, ok := s.due[c.Name]; ok {
 		return d.Why, true

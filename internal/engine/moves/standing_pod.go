@@ -9,9 +9,9 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// StandingOfPod says whether the pod keeps its node from going: by what it asks for, which
-// the judge of nodes is asked about, or because a plan has no other place for it. It
-// returns false for a pod that has no node or is not there.
+// StandingOfPod says whether the pod keeps its node from being deleted: by what it asks
+// for, which the judge of nodes is asked about, or because a plan has no other place for
+// it. It returns false for a pod that has no node or is not there.
 func StandingOfPod(in Input, st State, m memory.Memory, id string) (plan.PodStanding, bool) {
 	p, there := in.View.Snapshot.Pod(id)
 	state, up := in.View.Snapshot.State(p.Node)
@@ -40,8 +40,8 @@ func StandingOfPod(in Input, st State, m memory.Memory, id string) (plan.PodStan
 }
 
 // alone returns the snapshot in which the pod is alone on its node, whose NodeClaim would
-// go for the reason, and nothing but its pods could keep the node. There is none for a
-// node of a NodePool that is gone.
+// be deleted for the reason, and nothing but its pods could keep the node. There is none
+// for a node of a NodePool that no longer exists.
 func (s *standings) alone(c *cluster.Claim, state *cluster.NodeState, id string, why plan.DeleteReason) (cluster.Snapshot, bool) {
 	var removed cluster.Removed
 	for _, p := range s.Snapshot.PodsOn(c.Node) {
@@ -78,7 +78,7 @@ func (s *standings) hold(with cluster.Snapshot, claim string, why plan.DeleteRea
 // NodeClaim's node, on another node or a new one.
 func hasPlace(in Input, with cluster.Snapshot, c *cluster.Claim, why plan.DeleteReason) bool {
 	// The daemon may plan meanwhile: what Steps derive is not shared with it. Nodes that
-	// are to go next are places, too.
+	// are to be deleted next are places, too.
 	x := Supposition{Going: map[string]plan.DeleteReason{c.Name: why}, Replaces: true}
 	return !in.Plan(with, x, State{}, derived.Facts{}).Stay[c.Node]
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// pool says why no more nodes of the pool go, from the standings of its nodes.
+// pool says why no more nodes of the pool are deleted, from the standings of its nodes.
 func (s *standings) pool(p *cluster.Pool, nodes []plan.Standing) plan.PoolStanding {
 	out := plan.PoolStanding{Pool: p.Name, UID: p.UID, Saves: disrupt.MaySave(p), Nodes: int64(len(nodes)), Budgets: s.allowances(p)}
 	x := count(nodes)
@@ -54,7 +54,7 @@ func (s *standings) pool(p *cluster.Pool, nodes []plan.Standing) plan.PoolStandi
 	return out
 }
 
-// counts is how many nodes of a pool stay and go, by reason.
+// counts is how many nodes of a pool stay and are deleted, by reason.
 type counts struct {
 	stay    map[plan.StayReason]int
 	leaving map[plan.DeleteReason]int

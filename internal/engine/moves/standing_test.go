@@ -12,7 +12,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// oneNode is a fleet of one node with one pod, which may go to save money.
+// oneNode is a fleet of one node with one pod, which may be deleted to save money.
 func oneNode(t *testing.T) cluster.Snapshot {
 	t.Helper()
 	s, err := cluster.New(cluster.Objects{
@@ -86,8 +86,8 @@ func TestStandings_ANodeOfTheTargetSaysWhatItWaitsFor(t *testing.T) {
 	}
 }
 
-// A search is repeated when a node may go that may not go now: not for a node that never may,
-// and no sooner than everything lets it go.
+// A search is repeated when a node may be deleted that may not be now: not for a node that
+// never may, and no sooner than everything allows that.
 func TestGates_TheSearchWaitsForTheLastGateAndForNoneThatStaysShut(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, c := range []struct {

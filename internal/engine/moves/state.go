@@ -19,7 +19,7 @@ import (
 type State struct {
 	of            cluster.Snapshot
 	at            time.Time
-	again         time.Time // when a node may go that may not go now; zero for never
+	again         time.Time // when a node may be deleted that may not be now; zero for never
 	stability     stability
 	past          past
 	horizon       time.Duration // of the last search; see past
@@ -38,8 +38,8 @@ type State struct {
 }
 
 // marked returns the target as far as its nodes are marked. After one that came to nothing,
-// the next is not marked before a node of it goes: the search may find the same again and
-// again, as it does not know PodDisruptionBudgets.
+// the next is not marked before a node of it is deleted: the search may find the same again
+// and again, as it does not know PodDisruptionBudgets.
 func (s *State) marked() *target {
 	if s.failedTargets > 0 {
 		return &target{}
@@ -67,7 +67,7 @@ func (s *State) delay(v view.View) (d delay, waits bool) {
 }
 
 // expected returns for how long the fleet is not searched as things stand; zero where a
-// search goes on or comes next.
+// search continues or comes next.
 func (s *State) expected(v view.View) delay {
 	later := *s // what is seen of its stability is noted in a copy
 	switch end := s.at.Add(targetLasts); {
@@ -83,7 +83,7 @@ func (s *State) expected(v view.View) delay {
 }
 
 // underWay says whether pods are being evicted, or evicted pods may not have found their
-// places yet, when to look again, and until when nothing begins to go for that at most. Until
+// places yet, when to look again, and until when no removal begins for that at most. Until
 // they have, the room that is seen is not what is left. A drain that takes long does not count.
 func (s *State) underWay(v view.View, landing bool) (next, most time.Time, yes bool) {
 	moving := landing || slices.ContainsFunc(v.Claims, func(c *cluster.Claim) bool {
@@ -138,13 +138,13 @@ const (
 	// one target serves a whole scale-down.
 	stableFor = 3 * time.Second
 	// growthLasts is how long nothing must have been launched, so that pods that just came do
-	// not move at once, unless many have gone since.
+	// not move at once, unless many have left since.
 	growthLasts = time.Minute
 	// longestUnrest is how long the search waits for both at most.
 	longestUnrest = 3 * time.Minute
 )
 
-// stability says when the pods of the fleet came and went last.
+// stability says when the pods of the fleet came and left last.
 type stability struct {
 	pods          int       // that run on the fleet
 	moved         time.Time // when that number changed last
@@ -191,7 +191,7 @@ type cooldowns struct {
 // mostBetween is how long after the first of them the fleet is searched at the latest.
 const mostBetween = 5 * time.Minute
 
-// with returns the times with one more node, which may go then.
+// with returns the times with one more node, which may be deleted then.
 func (s cooldowns) with(at time.Time) cooldowns {
 	return cooldowns{pick.Earliest(cmp.Or(s.first, at), at), pick.Latest(s.last, at)}
 }

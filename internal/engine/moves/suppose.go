@@ -18,10 +18,10 @@ import (
 // mostReplaced is how many nodes one move replaces at most.
 const mostReplaced = 12
 
-// suppose returns the plan in which the nodes go.
+// suppose returns the plan in which the nodes are deleted.
 func (m *mover) suppose(x Supposition) Draft { return supposeIn(m, m.View.Snapshot, x) }
 
-// supposeIn returns the plan for the snapshot in which the nodes go.
+// supposeIn returns the plan for the snapshot in which the nodes are deleted.
 func supposeIn(m *mover, s cluster.Snapshot, x Supposition) Draft {
 	out := m.Plan(s, x, m.state, m.out.Derived)
 	out.Trace.ChangesTried, out.Trace.Savings = m.out.Trace.ChangesTried, m.out.Trace.Savings
@@ -60,7 +60,7 @@ func (m *mover) tryDeleting(x Supposition) bool {
 	return false
 }
 
-// harms says whether pods of nodes that are going already lack a place in the second
+// harms says whether pods of nodes about to be deleted already lack a place in the second
 // plan that they have in the first.
 func (m *mover) harms(second Draft) bool {
 	for node := range second.Stay {
@@ -88,8 +88,8 @@ func (m *mover) replaceSome(names []string, why plan.DeleteReason, x Supposition
 	return false
 }
 
-// replace lets the nodes go if the plan finds places for their pods. If they go to save
-// money, these must cost less. It says whether the nodes go.
+// replace takes the nodes away if the plan finds places for their pods. If that is to save
+// money, these must cost less. It says whether it did.
 func (m *mover) replace(names []string, why plan.DeleteReason, x Supposition) bool {
 	out := m.suppose(x)
 	saving := why.Traits().EvictsToSave()

@@ -16,13 +16,13 @@ import (
 // whatever mixture of pods suits that node. If all nodes that stay filled at the same
 // time, some would run out of CPU and others of memory, and a tenth of the fleet would
 // have to stay that the target does without. So a large target is carried out in phases:
-// the nodes of one memory ratio go, and meanwhile a preference keeps their pods off nodes
-// of other ratios. Nodes whose pods find no room that way wait for the last phase, in
-// which all nodes take all pods.
+// the nodes of one memory ratio are deleted, and meanwhile a preference keeps their pods
+// off nodes of other ratios. Nodes whose pods find no room that way wait for the last
+// phase, in which all nodes take all pods.
 
-// target is the nodes that are to go, as the last search says.
+// target is the nodes that are to be deleted, as the last search says.
 type target struct {
-	names  []string // NodeClaims that have not begun to go, those first that save most
+	names  []string // NodeClaims whose removal has not begun, those first that save most
 	ratios []int    // of the phases that are left but the last one; the first is the present one
 	places map[string][]view.Place
 }
@@ -35,7 +35,7 @@ const (
 )
 
 // aim returns the target with these NodeClaims. If the search has kept their pods on nodes
-// of like ratio, a large target has phases: the most numerous ratio goes first.
+// of like ratio, a large target has phases: the most numerous ratio is deleted first.
 func aim(s cluster.Snapshot, names []string, alike bool, places map[string][]view.Place) target {
 	t := target{names: names, places: places}
 	if !alike || len(names) < leastPhased || len(names)*phasedPart < s.NodeCount() {
@@ -83,8 +83,8 @@ func (t *target) nodes(s cluster.Snapshot) map[string]bool {
 	return out
 }
 
-// Emptying names the nodes that are to go next: those of the target, and surplus nodes of
-// static pools.
+// Emptying names the nodes that are to be deleted next: those of the target, and surplus
+// nodes of static pools.
 func (s *State) Emptying(v view.View) map[string]bool {
 	out := s.target.nodes(v.Snapshot)
 	for _, c := range static.Surplus(v) {

@@ -8,11 +8,12 @@ import (
 )
 
 // A drain evicts a few replicas of a controller at a time, and the next when those are
-// ready elsewhere. So pods of one controller on nodes that go together are not evicted
-// together, and come back one after the other; but nodes are closed for them only once.
-// Where nodes are closed, those nodes go together whose pods can be evicted together.
+// ready elsewhere. So pods of one controller on nodes that are deleted together are not
+// evicted together, and come back one after the other; but nodes are closed for them
+// only once. Where nodes are closed, those nodes are deleted together whose pods can be
+// evicted together.
 
-// together counts the pods of controllers on nodes that go together.
+// together counts the pods of controllers on nodes that are deleted together.
 type together struct {
 	replicas, going map[string]int64 // by UID of the controller; nil where no nodes are closed
 }

@@ -40,15 +40,15 @@ func (w wholeTries) after(ended *consolidate.Search, most int) wholeTries {
 	return tries
 }
 
-// next tries some of the nodes, and says whether the Step begins nothing else: a node goes,
-// or others have their turn in the next Step.
+// next tries some of the nodes, and says whether the Step begins nothing else: a node is
+// deleted, or others have their turn in the next Step.
 func (w *wholeTries) next(m *mover) bool {
 	tries := min(len(w.queue), suppositions)
 	if tries == 0 {
 		return false
 	}
-	// A pod with a place on a node that is up may wait until the node is gone that it was evicted
-	// from; see topology.Vacated. A second one would wait longer.
+	// A pod with a place on a node that is up may wait until the node is deleted that it was
+	// evicted from; see topology.Vacated. A second one would wait longer.
 	awaitsEnd := slices.ContainsFunc(m.View.Claims, func(c *cluster.Claim) bool { return c.Leaving() && c.Disrupting != nil }) &&
 		slices.ContainsFunc(m.out.Plan.Outcomes, func(o plan.Outcome) bool { return o.Verdict == plan.OnNode })
 	if awaitsEnd {
@@ -74,7 +74,7 @@ func (w *wholeTries) next(m *mover) bool {
 	}
 	m.state.rests = min(m.state.rests+restsFor, mostRest)
 	if tries < suppositions {
-		return false // the search may go on
+		return false // the search may continue
 	}
 	m.wait(m.View.Now.Add(sliceEvery), plan.NextSweep)
 	return true

@@ -13,7 +13,7 @@ import (
 // demand.
 const ample = 2
 
-// Scarce says whether some of the demand can only go to pools whose limits and
+// Scarce says whether some of the demand can only be launched in pools whose limits and
 // reservations may be too short for it. Then nothing is launched before the plan
 // is whole.
 func (m *Market) Scarce(classes []*demand.Class) bool {
@@ -34,7 +34,7 @@ func (m *Market) Scarce(classes []*demand.Class) bool {
 // enough says of each pool whether what it may yet have is ample for the demand
 // that may run there.
 func (m *Market) enough(classes []*demand.Class, pools map[*uint64][]bool) []bool {
-	asked := make([]quantity.Resources, len(m.Fleet.Pools)) // of each pool, if all went there
+	asked := make([]quantity.Resources, len(m.Fleet.Pools)) // of each pool, if all were launched there
 	most := make([]quantity.Resources, len(asked))          // that a pod of it needs of anything
 	largest := make([]quantity.Resources, len(asked))       // node of the pool
 	for i := range m.Fleet.Rows {

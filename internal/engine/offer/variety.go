@@ -89,7 +89,7 @@ func valuesOf(r *Row, zones uint64, key string) iter.Seq[string] {
 }
 
 // VariedAlone says whether nodes of the row alone have in the zones as many values as the
-// pool's minValues asks for of the labels that the offering decides. A launch goes to zones of
+// pool's minValues asks for of the labels that the offering decides. A launch asks for zones of
 // its best row only, so no other row can make up for that.
 func VariedAlone(p *cluster.Pool, r *Row, zones uint64) bool {
 	v := NewVariety(p.MinValues)
@@ -104,7 +104,7 @@ func VariedAlone(p *cluster.Pool, r *Row, zones uint64) bool {
 	return true
 }
 
-// WantsZones says whether each launch of the pool must be able to go to several zones.
+// WantsZones says whether each launch of the pool must be able to ask for several zones.
 func WantsZones(p *cluster.Pool) bool {
 	return slices.ContainsFunc(p.MinValues, func(m cluster.MinValues) bool { return m.Key == label.Zone || m.Key == label.ZoneID })
 }

@@ -126,7 +126,7 @@ func (o *opener) releaseKept(h *room.Host, coming bool) {
 		o.WaitUntil(alone, plan.RulesMet)
 		return
 	case len(h.Pods) == 0 && h.Declared == 0 && (o.replaces(h) || followsDrains(o, h)):
-		return // its pods run yet, on nodes that go once this one is ready, or that drain
+		return // its pods run yet, on nodes that are deleted once this one is ready, or that drain
 	case o.Now.Before(landed):
 		o.WaitUntil(landed, plan.PlannedPods)
 		return
@@ -166,8 +166,8 @@ func (o *opener) oldest(h *room.Host) time.Time {
 	return oldest
 }
 
-// replaces says whether the plan puts nothing on the host but pods of nodes that go
-// when it is ready.
+// replaces says whether the plan puts nothing on the host but pods of nodes that are
+// deleted when it is ready.
 func (o *opener) replaces(h *room.Host) bool {
 	return len(h.Displaced) > 0 && !slices.ContainsFunc(h.Displaced, func(p demand.PodRef) bool {
 		n, _ := o.Snapshot.Node(p.Node)
@@ -178,7 +178,7 @@ func (o *opener) replaces(h *room.Host) bool {
 
 // followsDrains says whether the plan puts nothing on the host but pods of nodes that are
 // deleted, and none of them is evicted yet: they run there for as long as the drain takes.
-// The first of them that goes is news.
+// The first of them that is evicted is news.
 func followsDrains(o *opener, h *room.Host) bool {
 	return len(h.Displaced) > 0 && !slices.ContainsFunc(h.Displaced, func(p demand.PodRef) bool {
 		n, _ := o.Snapshot.Node(p.Node)

@@ -5,7 +5,7 @@
 // Method: the linear program of package price says what resources are worth and
 // how many of which offers would carry the demand. A dealer opens that many bins
 // and deals the pods out to all of them at once, the big ones first. Each pod
-// goes to the bin where it brings the free resources nearest to the proportions
+// is put into the bin where it brings the free resources nearest to the proportions
 // of the pods still to come, so that all resources of all bins run out together.
 // Bins that are full for their price are kept, shrunk to the cheapest offer that
 // holds them. The rest is priced and dealt again. What is left, less than a node

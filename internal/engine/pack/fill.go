@@ -31,7 +31,7 @@ type filler struct {
 	free    []int64
 	step    []int64  // an eighth of the bin
 	scarce  []uint64 // per dimension: 2^40 over the free units
-	open    []int    // kinds that may still go in
+	open    []int    // kinds that may still be put in
 	runs    []run    // the open kinds by shape
 	best    []int    // the runs to take from next, the best first
 	next    []int    // kinds to take next
@@ -216,7 +216,7 @@ func (f *filler) pick(left []int64) bool {
 			}
 		}
 		taken := f.next[from:]
-		r.from = i - len(taken) // nothing more may go in of the kinds in between
+		r.from = i - len(taken) // nothing more may be put in of the kinds in between
 		copy(f.open[r.from:i], taken)
 	}
 	return len(f.next) > 0

@@ -124,7 +124,7 @@ func TestSolve_OrderOfClassesAndPlacesDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := randomProblem(t)
 		for i := range p.Offers {
-			p.Offers[i].Nodes = -1 // where there is too little, what comes first goes first
+			p.Offers[i].Nodes = -1 // where there is too little, what comes first is placed first
 		}
 		want := text(p, pack.Solve(p))
 		q := p

@@ -25,7 +25,7 @@ const (
 	pivotSteps   = 500
 )
 
-// patterns packs pods of which few fit a node. There the pods that go together
+// patterns packs pods of which few fit a node. There the pods that fit together
 // matter, and prices of resources do not know them. A linear program over whole
 // contents of nodes says how many nodes to buy with each.
 type patterns struct {
@@ -104,7 +104,7 @@ func (c *core) whole(k *kind) bool {
 }
 
 // pack places the kinds, and small pods that fit beside them. Too many kinds are
-// halved: every second one goes to each half, so that both halves have all sizes.
+// halved: each half gets every second one, so that both halves have all sizes.
 // Of the work, the first half gets no more than half.
 func (p *patterns) pack(big []int, until int) {
 	if len(big) > manyBig {

@@ -44,7 +44,7 @@ func TestSolve_AnOfferThatAnotherBeatsChangesNothing(t *testing.T) {
 }
 
 // zonal is the same ten sizes of node in three zones, and forty classes of pods that
-// may go to any of them, then so many pods for each zone.
+// may run in any of them, then so many pods for each zone.
 func zonal(particular int64) pack.Problem {
 	p := pack.Problem{Where: make([]pack.Where, 4)}
 	for i := range int64(10) {

@@ -86,7 +86,7 @@ type Result struct {
 	// is one more resource, behind those of the problem. A demand of one pod is not
 	// priced.
 	Prices price.Prices
-	// Search and Polish go on from here. Searches and Steps are how many were made,
+	// Search and Polish continue from here. Searches and Steps are how many were made,
 	// Stale is how many steps were made since the last step that helped.
 	Searches, Steps, Stale int
 	Trace

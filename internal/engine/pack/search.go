@@ -91,7 +91,7 @@ func (s *search) dealAll(tight uint) {
 			full = full[1:]
 		}
 	}
-	if highest > 0 { // what is left may go to any column
+	if highest > 0 { // what is left may be put into any column
 		s.steer(0, someGroups, 0)
 	}
 }

@@ -13,7 +13,7 @@ func Solve(p Problem) Result {
 	return r
 }
 
-// Search makes the next of the searches that Solve consists of. It goes on from
+// Search makes the next of the searches that Solve consists of. It continues from
 // the result so far, which is the zero Result at first. Each search places all
 // that it can, and Search keeps the best plan, so that a caller may stop after any
 // call. Many short runs end where one long run does. After the last search it

@@ -1,7 +1,7 @@
 package pack
 
 // Solver answers one problem after the other, within the units of work that it may
-// do. It goes on with the answers of a Solver before: the same plan asks the same
+// do. It continues with the answers of a Solver before: the same plan asks the same
 // questions in the same order.
 type Solver struct {
 	answers []Answer // first those known from before
@@ -58,5 +58,5 @@ func (s *Solver) Left() int { return s.left }
 // Units returns the work done for the plan so far, in units.
 func (s *Solver) Units() int { return s.units }
 
-// Answers returns the answers so far, for a Solver that goes on.
+// Answers returns the answers so far, for a Solver that continues.
 func (s *Solver) Answers() []Answer { return s.answers }

@@ -7,7 +7,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/price"
 )
 
-// result is the plan in classes and offers. Counters go on from the given result.
+// result is the plan in classes and offers. Counters continue from the given result.
 func (c *core) result(from *plan, r Result, prices price.Prices) Result {
 	r.Left, r.Cost, r.Trace, r.nodes = make([]int64, len(c.p.Classes)), 0, c.trace, from.nodes
 	r.Prices = c.widen(prices)

@@ -37,7 +37,7 @@ func (v *values) set(prices price.Prices, left []int64) {
 		}
 		v.worth[i] = max(1, worth(k.need, prices, prices.Of[i]))
 		// The fourth root makes a pod that takes 16 times the room count twice
-		// as much: what is big should go first.
+		// as much: what is big should be placed first.
 		v.weight[i] = min(v.worth[i], 1<<34) * root(root(k.size<<24)) >> 6
 		for d, p := range prices.Of[i] {
 			best[d] = max(best[d], p)

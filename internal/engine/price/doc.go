@@ -14,10 +14,10 @@
 // fits. Such classes can be counted whole: each has a row of its own in the linear
 // program, and offers come with contents, which package knapsack finds as they are
 // needed (column generation). The price of the row is a surcharge: what a pod is worth
-// beside its resources. What the program would buy says which pods go together.
+// beside its resources. What the program would buy says which pods fit together.
 //
 // Invariants: floating point is used only between the integers that come in and
-// the integers that go out; the prices that go out are feasible exactly, checked
-// in 128 bits. A work limit ends the search early, and the prices are lower then.
+// the integers that are returned; the prices that are returned are feasible exactly,
+// checked in 128 bits. A work limit ends the search early, and the prices are lower then.
 // Units: prices are nano-dollars an hour over 2^Scale.
 package price

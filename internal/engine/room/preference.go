@@ -7,8 +7,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 )
 
-// LeavesNext returns the taint of nodes that are to go as soon as their turn comes, so that
-// pods that move do not land there and move again.
+// LeavesNext returns the taint of nodes that are to be deleted as soon as their turn comes,
+// so that pods that move do not land there and move again.
 func LeavesNext() cluster.Taint {
 	return cluster.Taint{Key: "karpenterd.sh/goes-next", Effect: cluster.PreferNoSchedule}
 }

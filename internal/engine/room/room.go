@@ -123,8 +123,8 @@ func (r *Room) file(h *Host) *Host {
 // HostOf returns a new host for the node and its NodeClaim c; nil if the node takes
 // no pods. A host that was given up takes none either, but may once it is up. Nodes of a
 // pool that is being deleted take none: the pods would have to move again soon. Such a
-// node still opens if it runs pods, as it goes only when it is initialized; so it is a
-// host without room until then.
+// node still opens if it runs pods, as it is deleted only when it is initialized; so it
+// is a host without room until then.
 func (r *Room) HostOf(state *cluster.NodeState, c cluster.Claim) *Host {
 	return r.fill(r.outline(state, c))
 }

@@ -32,7 +32,7 @@ func (r *Room) OpensForDevices(n *cluster.Node, c *cluster.Claim) bool {
 
 // expected returns the taints that a starting node has once it is up. Those that nobody
 // declared are among them from when the node has lost what starting nodes have, unless its
-// pods wait for them to go.
+// pods wait for them to be removed.
 func expected(r *Room, n *cluster.Node, c *cluster.Claim) []cluster.Taint {
 	if !r.Clear(*n, *c) || r.repels(n, c) {
 		return c.Taints

@@ -11,9 +11,10 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// WithSurplus returns the view in which those NodeClaims are going of the Surplus that are
-// not up yet: they end at once. Nodes that were announced as surplus and that their pool
-// needs again, as somebody has raised spec.replicas or another node went, do not go.
+// WithSurplus returns the view in which those NodeClaims are about to be deleted of the
+// Surplus that are not up yet: they end at once. Nodes that were announced as surplus and
+// that their pool needs again, as somebody has raised spec.replicas or another node was
+// deleted, stay.
 func WithSurplus(v view.View) view.View {
 	v = withRecalled(v)
 	going := map[string]plan.DeleteReason{}
@@ -28,17 +29,18 @@ func WithSurplus(v view.View) view.View {
 	return v.With(going)
 }
 
-// IsSurplus says whether the NodeClaim is going as its static pool has too many.
+// IsSurplus says whether the NodeClaim is about to be deleted as its static pool has
+// too many.
 func IsSurplus(v view.View, c *cluster.Claim) bool { return v.Going[c.Name] == plan.Surplus }
 
-// EndsAtOnce says whether a surplus NodeClaim goes at once: its node is not up.
+// EndsAtOnce says whether a surplus NodeClaim is deleted at once: its node is not up.
 func EndsAtOnce(v view.View, c *cluster.Claim) bool {
 	_, up := v.Snapshot.State(c.Node)
 	return !up || !c.Initialized
 }
 
 // Surplus returns the NodeClaims that static pools have beyond spec.replicas and that do
-// not go yet: the ones of which the end disrupts least.
+// not leave yet: the ones of which the end disrupts least.
 func Surplus(v view.View) (out []*cluster.Claim) {
 	for _, p := range v.Snapshot.Supply().Pools {
 		if !p.Static || p.Deleting || !p.Ready || p.Disruption.Paused || v.Policy.CloudAway {
@@ -105,8 +107,8 @@ func candidates(v view.View, pool string) (out []candidate) {
 	return out
 }
 
-// The stages of a candidate: what is not launched goes first, what must not be disrupted
-// last.
+// The stages of a candidate: what is not launched is deleted first, what must not be
+// disrupted last.
 const (
 	notLaunched = iota
 	notInitialized

@@ -33,11 +33,11 @@ func (p Prospect) Full() bool { return p.Worth >= p.Price/1000*fullEnough }
 
 // Hold returns which bins to launch now, and when to look at the others again; the
 // zero time if there are no others. Tied bins are launched together: where some pods
-// of a spread go decides where the others may.
+// of a spread run decides where the others may.
 func Hold(bins []Prospect, g memory.Growth, now time.Time) (launch []bool, again time.Time) {
 	launch = make([]bool, len(bins))
 	ends := make([]time.Time, len(bins))
-	all, one := true, false // all tied bins may go, one of them is due
+	all, one := true, false // all tied bins may be launched, one of them is due
 	for i, b := range bins {
 		ends[i] = pick.Earliest(b.Since.Add(TailWait), g.Until())
 		due := b.Urgent || !now.Before(ends[i])

@@ -52,7 +52,7 @@ func TestHold_LooksAgainWhenTheFirstOfTheTailIsDue(t *testing.T) {
 	}
 }
 
-// Where the pods of a spread go in one zone decides where the others may.
+// Where the pods of a spread run in one zone decides where the others may.
 func TestHold_BinsWithPodsDividedAmongDomainsGoTogether(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	g := memory.Growth{Last: now, Before: now}

@@ -4,7 +4,7 @@
 //
 // A Table is built once from a snapshot and the classes of pods that need room. Add
 // then keeps it up to date while pods are given places. The Table answers for many
-// pods at once: Room returns how many pods of a class may go to one place, one
+// pods at once: Room returns how many pods of a class may run in one place, one
 // after the other.
 //
 // A node of the snapshot is judged by the snapshot, whatever the labels in Place

@@ -2,7 +2,7 @@ package topology
 
 import "slices"
 
-// Bound says whether any rule restricts where pods of the class may go.
+// Bound says whether any rule restricts where pods of the class may run.
 func (t *Table) Bound(class int) bool {
 	c := &t.classes[class]
 	return len(c.spreads) > 0 || c.affinity != nil || len(c.antiAffinity) > 0 || len(c.labelSet.inverse) > 0
@@ -54,7 +54,7 @@ func (t *Table) AffinityMet(class int, p Place) bool {
 	return r == nil || r.allows(&spot)
 }
 
-// Sought returns, for each class, whether another class may go only where pods of
+// Sought returns, for each class, whether another class may run only where pods of
 // this class are.
 func (t *Table) Sought() []bool {
 	out := make([]bool, len(t.classes))
@@ -69,7 +69,7 @@ func (t *Table) Sought() []bool {
 }
 
 // Counted lists, by class, the topology keys over which spreads of the given classes
-// count its pods, hostnames aside: where these pods are decides where others may go.
+// count its pods, hostnames aside: where these pods are decides where others may run.
 func (t *Table) Counted(by []int) [][]string {
 	out := make([][]string, len(t.classes))
 	seen := map[*census]bool{}

@@ -6,20 +6,20 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
-// Meeting is classes that must all go to one domain larger than a host, and of which no pod
-// has a place yet: their first pod decides for all.
+// Meeting is classes that must all run in one domain larger than a host, and of which no
+// pod has a place yet: their first pod decides for all.
 type Meeting struct {
 	Keys    []string // topology keys of the domain, sorted
 	Begin   []int    // the classes whose pods may be the first
 	Classes []int    // those, and the ones that may only follow them
 }
 
-// Meetings lists the meetings of the given classes. A class that may go where pods of
+// Meetings lists the meetings of the given classes. A class that may run where pods of
 // several meetings are is in none of them.
 func (t *Table) Meetings(of []int) []Meeting {
 	var out []Meeting
 	var order []*cohort
-	var follow []int // classes that may only go where others are
+	var follow []int // classes that may only run where others are
 	begin := map[*cohort][]int{}
 	for _, i := range of {
 		switch r := t.classes[i].affinity; {
@@ -47,7 +47,7 @@ func (t *Table) Meetings(of []int) []Meeting {
 }
 
 // followers returns the classes of the meeting, with those of the given ones that may only
-// go where they are.
+// run where they are.
 func (t *Table) followers(m Meeting, of []int) []int {
 	out := slices.Clone(m.Begin)
 	in := map[*labelSet]bool{}

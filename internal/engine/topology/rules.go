@@ -72,7 +72,7 @@ func (c *census) expected(d int32) (n int64) {
 // evicted; see Vacated.
 func (c *census) vacate(x Vacated, d int32) {
 	n, known := c.known(d)
-	waits := c.voters.taints == nil // until the node is gone
+	waits := c.voters.taints == nil // until the node is deleted
 	if !known || slices.Contains(c.vacated, d) || n == 0 && !x.Ends || waits && (n > 1 || !x.Alone) {
 		return
 	}
@@ -219,11 +219,11 @@ func (h *cohort) add(s *spot, n int64) {
 type affinityRule struct {
 	*cohort
 	self   bool             // the class meets its own terms
-	admits func(Place) bool // where its first pod may go; nil for anywhere
+	admits func(Place) bool // where its first pod may run; nil for anywhere
 }
 
-// allows says whether pods of the class may go to the place. If the class meets its
-// own terms, the first pod of the group may go to any place that has the keys.
+// allows says whether pods of the class may run in the place. If the class meets its
+// own terms, the first pod of the group may run in any place that has the keys.
 func (r *affinityRule) allows(s *spot) bool {
 	all := true
 	for _, y := range r.tallies {

@@ -121,7 +121,8 @@ func TestSpread_NinePodsOnThreeNodesAtSkewOneAreLegal(t *testing.T) {
 	s.expect(t, table, 0, map[string]int64{"a": 0, "b": 1, "c": 1})
 }
 
-// A pod may wait until its own node is gone. Then the spread compares the hosts that are left.
+// A pod may wait until its own node is deleted. Then the spread compares the hosts that are
+// left.
 func TestSpread_AVacatedHostDoesNotCount(t *testing.T) {
 	web := app("web", spreads(label.Hostname, "web"))
 	least := app("web", spreads(label.Hostname, "web", func(x *cluster.Spread) { x.MinDomains = 3 }))

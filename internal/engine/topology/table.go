@@ -22,13 +22,13 @@ type Class struct {
 	Shape     cluster.Shape
 }
 
-// Vacated is a node that is about to go. For spreads over hostnames it is as good as gone, where
-// its pod finds a place for that. The scheduler compares the other nodes with it until it is gone,
-// unless the spread honours taints: an evicted pod waits for that then.
+// Vacated is a node that is about to be deleted. For spreads over hostnames it counts as
+// deleted, where its pod finds a place for that. The scheduler compares the other nodes with it
+// until it is deleted, unless the spread honours taints: an evicted pod waits for that then.
 type Vacated struct {
 	Node string
-	// Alone says that at most one pod is evicted from the node, so that it is gone soon after. A
-	// second could have to wait for the first, and the first for both.
+	// Alone says that at most one pod is evicted from the node, so that it is deleted soon
+	// after. A second could have to wait for the first, and the first for both.
 	Alone bool
 	// Ends says that the node is deleted. Until then, it counts where it has no pod that the spread
 	// counts.
@@ -57,12 +57,12 @@ type class struct {
 	capped       []int32  // ids of the rules over hostnames that bind it
 }
 
-// Empty says whether no pods have a say about where those of the classes may go:
+// Empty says whether no pods have a say about where those of the classes may run:
 // neither their own rules nor the anti-affinity of pods that run.
 func (t *Table) Empty() bool { return t.byName == nil }
 
-// Room returns how many more pods of the class may go to the place now, one after
-// the other, if no pod goes anywhere else: 0 for none, math.MaxInt64 for no limit.
+// Room returns how many more pods of the class may run in the place now, one after
+// the other, if no pod is placed anywhere else: 0 for none, math.MaxInt64 for no limit.
 func (t *Table) Room(class int, p Place) int64 {
 	c := &t.classes[class]
 	room := int64(math.MaxInt64)
@@ -92,7 +92,7 @@ func (t *Table) Room(class int, p Place) int64 {
 	return room
 }
 
-// Tolerated returns how many more pods of the class may go to the place before a
+// Tolerated returns how many more pods of the class may run in the place before a
 // spread closes the place to its own pods. Only spreads matter that count this class
 // and whose own pods were added there. Spreads over hostnames are ignored.
 func (t *Table) Tolerated(class int, p Place) int64 {

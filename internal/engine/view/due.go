@@ -8,10 +8,10 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// Due says why the node of the NodeClaim is to go because of what it is, whatever that
-// costs: it expires, or has drifted. It also returns by when nodes with the same reason
-// take turns: the end of the node's life, or when it drifted. What it returns is empty if
-// the node is not due.
+// Due says why the node of the NodeClaim is to be deleted because of what it is, whatever
+// that costs: it expires, or has drifted. It also returns by when nodes with the same
+// reason take turns: the end of the node's life, or when it drifted. What it returns is
+// empty if the node is not due.
 func (v View) Due(c *cluster.Claim) (why plan.DeleteReason, by time.Time) {
 	switch begins := ExpiresFrom(c); {
 	case !begins.IsZero() && !v.Now.Before(begins):

@@ -19,8 +19,8 @@ type Hindrances struct {
 	// is none. Unless Landing says otherwise, no node is closed for evicted pods then.
 	TaintReader string
 	// CloudAway says that the cloud does not answer. NodeClaims cannot come up and
-	// instances cannot go meanwhile, so no timeout ends a NodeClaim, and nothing is
-	// disrupted but for an interruption.
+	// instances cannot be terminated meanwhile, so no timeout ends a NodeClaim, and
+	// nothing is disrupted but for an interruption.
 	CloudAway bool
 	// ExactNamespaces says that the cluster's scheduler looks at the labels of each namespace
 	// for a namespace selector of pod affinity, as from Kubernetes 1.37 on. Older ones take
@@ -39,8 +39,8 @@ type Policy struct {
 	// dearer type.
 	OnDemandTolerance, SpotTolerance int64
 	Hindrances
-	// PauseDisruption says that no node goes for a reason that budgets bound, as if the
-	// annotation of every pool said so.
+	// PauseDisruption says that no node is deleted for a reason that budgets bound, as
+	// if the annotation of every pool said so.
 	PauseDisruption bool
 	// IgnorePreferences leaves out what pods only prefer: preferred affinities,
 	// spreads with ScheduleAnyway, and PreferNoSchedule taints.
@@ -50,7 +50,7 @@ type Policy struct {
 	BestEffortMinValues bool
 	// SoftMaxMilliCPU is the node size that is exceeded only if a pod needs it.
 	// Beyond about 32 vCPU a larger node saves next to nothing, and takes more pods
-	// with it when it goes. Zero is no limit.
+	// with it when it is deleted. Zero is no limit.
 	SoftMaxMilliCPU int64
 	// NodeCost is what each node costs an hour beside its instance, its volumes and
 	// its public address: licences, and the load that a node puts on the API. It

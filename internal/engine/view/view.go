@@ -22,18 +22,22 @@ type View struct {
 	// Claims lists the NodeClaims of Snapshot.InTransition: those that need attention,
 	// by name.
 	Claims []*cluster.Claim
-	// Going has the NodeClaims that are about to go although nothing forces them to, and
-	// those of which a plan supposes so, each with the reason. Their nodes take no pods,
-	// and their pods need other places. A node of which a pod finds no place stays.
+	// Going has the NodeClaims that are about to be deleted although nothing forces
+	// that, and those of which a plan supposes so, each with the reason. Their nodes
+	// take no pods, and their pods need other places. A node of which a pod finds no
+	// place stays.
 	Going map[string]plan.DeleteReason
-	// Supposed names those of them that only this plan supposes to go. If Replaces is set,
-	// nodes may be launched for their pods. For the pods of the others nothing is launched.
+	// Supposed names those of them that only this plan supposes to be deleted. If Replaces
+	// is set, nodes may be launched for their pods. For the pods of the others nothing is
+	// launched.
 	Supposed map[string]bool
 	Replaces bool
-	// Emptying names the nodes that are to go next. Pods of nodes that go do not go
-	// there, as they would move twice, and others only if there is no other room.
+	// Emptying names the nodes that are to be deleted next. Pods of nodes about to be
+	// deleted are not put there, as they would move twice, and others only if there is
+	// no other room.
 	Emptying map[string]bool
-	// Places lists, by kind, where the pods of nodes that go to save money are to run.
+	// Places lists, by kind, where the pods of nodes that are deleted to save money are
+	// to run.
 	Places map[string][]Place
 }
 
@@ -52,7 +56,7 @@ func Of(s cluster.Snapshot, policy Policy, now time.Time) View {
 	return v
 }
 
-// Suppose returns the view in which these NodeClaims are going, too.
+// Suppose returns the view in which these NodeClaims are about to be deleted, too.
 func (v View) Suppose(going map[string]plan.DeleteReason) View {
 	v.Supposed = map[string]bool{}
 	for name := range going {
@@ -61,7 +65,8 @@ func (v View) Suppose(going map[string]plan.DeleteReason) View {
 	return v.With(going)
 }
 
-// With returns the view in which these NodeClaims are going for sure, each for its reason.
+// With returns the view in which these NodeClaims are about to be deleted for sure, each
+// for its reason.
 func (v View) With(going map[string]plan.DeleteReason) View {
 	all := maps.Clone(v.Going)
 	if all == nil {
@@ -84,7 +89,7 @@ func (v View) With(going map[string]plan.DeleteReason) View {
 }
 
 // announced returns the NodeClaims that their conditions or the moves of others say
-// are going.
+// are about to be deleted.
 func (v View) announced() map[string]plan.DeleteReason {
 	out := map[string]plan.DeleteReason{}
 	for _, c := range v.Claims {
@@ -200,7 +205,7 @@ func (v View) ClaimOf(state *cluster.NodeState) cluster.Claim {
 }
 
 // Expected says whether the pod has a place on the node that others than the daemon
-// nominated it for, and that does not go. The node's room for it is spoken for; see
+// nominated it for, and that stays. The node's room for it is spoken for; see
 // NodeState.Nominated.
 func (v View) Expected(p *cluster.Pod) bool {
 	state, there := v.Snapshot.State(p.Nominated)
@@ -231,8 +236,8 @@ func (v View) AwaitsDevices(n cluster.Node, c cluster.Claim) bool {
 }
 
 // Clear says whether the node is ready and has lost the taints of a starting node, but for
-// the daemon's own. Karpenter waits for the same taints. Others may never go: package room
-// says whether the node's pods tolerate them.
+// the daemon's own. Karpenter waits for the same taints. Others may never be removed:
+// package room says whether the node's pods tolerate them.
 func (v View) Clear(n cluster.Node, c cluster.Claim) bool {
 	return n.Ready && c.Registered && !c.Starting(n.Taints)
 }
