@@ -80,7 +80,7 @@ func BenchmarkNew(b *testing.B) {
 }
 
 // BenchmarkApply_OnePod is one event on a large cluster: a pod comes, is bound,
-// and goes.
+// and is deleted.
 func BenchmarkApply_OnePod(b *testing.B) {
 	o := fleet(50_000, 800, 2_000)
 	base, err := New(o)

@@ -28,7 +28,7 @@ type Lot struct {
 
 // InTransition returns the NodeClaims that need attention, by name. A NodeClaim
 // needs no attention if it is launched, registered and initialized, neither
-// deleting, interrupted nor about to go, replaces nothing, and if its node is
+// deleting, interrupted nor about to be deleted, replaces nothing, and if its node is
 // known, Ready, neither Cordoned, Disrupted nor Deleting, Busy, and has neither a
 // preference (PreferNoSchedule) that the NodeClaim does not have nor a taint of the
 // daemon. Callers must not change them.
@@ -74,16 +74,16 @@ func (n *NodeState) Claim() (Claim, bool) {
 	return *n.claims[len(n.claims)-1], true
 }
 
-// Leaving says whether the NodeClaim goes away, together with its node: it is
+// Leaving says whether the NodeClaim leaves, together with its node: it is
 // being deleted, or EC2 has announced that it takes the instance.
 func (c *Claim) Leaving() bool { return c.Deleting || c.Interruption != nil }
 
-// Leaving says whether the node goes away: the node is being deleted, or its
+// Leaving says whether the node leaves: the node is being deleted, or its
 // NodeClaim c is leaving.
 func (n *Node) Leaving(c *Claim) bool { return n.Deleting || c.Leaving() }
 
 // TakesPods says whether the node, whose NodeClaim is c, takes new pods: it is not
-// cordoned, and does not go away nor is about to.
+// cordoned, and does not leave nor is about to.
 func (n *Node) TakesPods(c *Claim) bool { return !n.Cordoned && !n.Disrupted && !n.Leaving(c) }
 
 // SourcesOf returns the NodeClaims that the move of this one takes away and that are

@@ -6,7 +6,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
-// Policy says which nodes of a pool may go to save money
+// Policy says which nodes of a pool may be deleted to save money
 // (spec.disruption.consolidationPolicy).
 type Policy string
 
@@ -19,16 +19,16 @@ const (
 	Balanced                 Policy = "Balanced"
 )
 
-// Disruption says when and how many nodes of a pool may go. Interruptions, unhealthy
-// nodes and what users delete do not ask it.
+// Disruption says when and how many nodes of a pool may be deleted. Interruptions,
+// unhealthy nodes and what users delete do not ask it.
 type Disruption struct {
 	Policy Policy
-	// Never says that no node goes to save money (consolidateAfter: Never).
+	// Never says that no node is deleted to save money (consolidateAfter: Never).
 	Never bool
-	// After is how long no pod may have come to a node or gone from it, before the
-	// node may go to save money (consolidateAfter).
+	// After is how long no pod may have come to a node or left it, before the
+	// node may be deleted to save money (consolidateAfter).
 	After time.Duration
-	// Budgets bound how many nodes go at once. All of them hold; none is no bound.
+	// Budgets bound how many nodes are deleted at once. All of them hold; none is no bound.
 	Budgets []Budget
 	// Paused says that the pool's annotation forbids all voluntary disruption.
 	Paused bool
@@ -73,7 +73,7 @@ type Drift struct {
 }
 
 // Move says which nodes the node of a NodeClaim replaces. The NodeClaim carries the
-// move in an annotation, so that a daemon that starts anew goes on with it.
+// move in an annotation, so that a daemon that starts anew continues with it.
 type Move struct {
 	ID       string // the same for all replacements of the move
 	Index    int    // which of Count replacements this one is, from 0

@@ -26,7 +26,7 @@ type Pod struct {
 	Nominated            string // status.nominatedNodeName
 	NominatedByUs        bool   // the daemon wrote Nominated; the core leaves other nominations alone
 	Deleting             bool
-	Returns              bool      // it is Deleting, and its StatefulSet creates it anew, under the same name, when it is gone
+	Returns              bool      // it is Deleting, and its StatefulSet creates it anew, under the same name, when it is deleted
 	DeletionCost         int32     // what its annotation pod-deletion-cost says
 	DoNotDisrupt         bool      // for ever
 	ProtectedUntil       time.Time // must not be disrupted before; zero where that does not matter
@@ -39,10 +39,11 @@ type Pod struct {
 // ID is namespace/name.
 func (p Pod) ID() string { return p.Namespace + "/" + p.Name }
 
-// Moves says whether the pod needs another place when its node goes.
+// Moves says whether the pod needs another place when its node is deleted.
 func (p *Pod) Moves() bool { return !p.Pinned && !p.Deleting }
 
-// Lost says whether nothing creates the pod anew when its node goes: it has no controller.
+// Lost says whether nothing creates the pod anew when its node is deleted: it has no
+// controller.
 func (p *Pod) Lost() bool { return p.Moves() && p.Owner == Owner{} }
 
 // Controller names what creates the pod anew; "" for nothing. All ReplicaSets of a
@@ -76,7 +77,7 @@ type Node struct {
 	Allocatable  quantity.Resources
 	Ready        bool
 	Cordoned     bool // by a user: spec.unschedulable
-	Disrupted    bool // has the taint of nodes that are about to go
+	Disrupted    bool // has the taint of nodes that are about to be deleted
 	DoNotDisrupt bool // must not be removed, empty or not; for ever
 	// ProtectedUntil is when the same ends that a duration asks for; zero for none.
 	ProtectedUntil time.Time
@@ -90,7 +91,7 @@ type Node struct {
 type Interruption struct {
 	Reason   string    // spot_interrupted, scheduled_change, ...
 	Noticed  time.Time // when the daemon learned of it
-	Deadline time.Time // when the instance goes
+	Deadline time.Time // when EC2 takes the instance
 }
 
 // Claim is one NodeClaim. Before the launch, InstanceID is empty, Allocatable is
@@ -120,7 +121,7 @@ type Claim struct {
 	Disrupting             *Disrupting   // nil where nothing disrupts it
 	Drift                  *Drift        // nil where it is as its pool and class ask for
 	Move                   *Move         // nil where it replaces nothing
-	LastPodEvent           time.Time     // when the last pod came to its node or went; zero if unknown
+	LastPodEvent           time.Time     // when the last pod came to its node or left it; zero if unknown
 	ExpiresAt              time.Time     // zero for never
 	Grace                  time.Duration // terminationGracePeriod; 0 for none
 	Created                time.Time
@@ -152,7 +153,7 @@ type Pool struct {
 	Ready         bool
 	NotReady      string // why the pool is not ready, where Ready is false
 	Deleting      bool
-	Terminate     bool // where Deleting: its nodes go at once, and nothing replaces them first
+	Terminate     bool // where Deleting: its nodes are deleted at once, and nothing replaces them first
 }
 
 // MinValues asks that the types of one launch have at least Count different

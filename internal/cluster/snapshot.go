@@ -92,9 +92,9 @@ func (s Snapshot) Pod(id string) (Pod, bool) {
 	return p.Pod, true
 }
 
-// NodesChanged names the nodes that have come or gone since the other snapshot, or of which
-// the node itself, its NodeClaim, its pods, or the pods that others nominated for it may
-// have changed; sorted.
+// NodesChanged names the nodes that were added or removed since the other snapshot, or of
+// which the node itself, its NodeClaim, its pods, or the pods that others nominated for it
+// may have changed; sorted.
 func (s Snapshot) NodesChanged(since Snapshot) []string { return changed(since.loads, s.loads) }
 
 // NodeCount is how many nodes there are.

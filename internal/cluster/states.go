@@ -29,7 +29,7 @@ type Load struct {
 	room      string   // key in the index of free room
 }
 
-// share is how many pods of a group a node has, and how many of them move if it goes.
+// share is how many pods of a group a node has, and how many of them move if it is deleted.
 type share struct {
 	group        string
 	count, moves int64
@@ -70,8 +70,8 @@ func (n *NodeState) CountOf(kind string) (pods int64) {
 	return pods
 }
 
-// Moving returns the groups of the bound pods that move if the node goes, by key, with the
-// number of these pods.
+// Moving returns the groups of the bound pods that move if the node is deleted, by key,
+// with the number of these pods.
 func (n *NodeState) Moving() iter.Seq2[*Group, int64] {
 	return func(yield func(*Group, int64) bool) {
 		for _, s := range n.Load.groups {
@@ -85,7 +85,7 @@ func (n *NodeState) Moving() iter.Seq2[*Group, int64] {
 	}
 }
 
-// CountMoving returns how many bound pods move if the node goes.
+// CountMoving returns how many bound pods move if the node is deleted.
 func (l *Load) CountMoving() int64 { return l.moving }
 
 // UsedBy returns the sum of the requests of the DaemonSet's bound pods. The DaemonSet is

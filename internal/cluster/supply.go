@@ -40,7 +40,7 @@ func poolID(p Pool) string { return p.Name }
 
 func classID(c Class) string { return c.Name }
 
-// merge returns the sorted list without the gone objects and with the put
+// merge returns the sorted list without the removed objects and with the put
 // objects. It also says whether the result differs from the list. An object that
 // is put unchanged keeps its old memory.
 func merge[T any](kind string, list, put []T, removed []string, id, uid func(T) string, check func(T) error, same func(a, b T) bool) ([]T, bool, error) {

@@ -23,7 +23,7 @@ type kind[T any] struct {
 // change is one row that was removed, put or replaced.
 type change[T any] struct{ old, now *T }
 
-// apply removes the gone rows, then sorts the other rows and puts them. It
+// apply removes the deleted rows, then sorts the other rows and puts them. It
 // returns what changed.
 func (t table[T]) apply(e *edit, k kind[T], put []*T, removed []string) (table[T], []change[T], error) {
 	var changes []change[T]
@@ -89,7 +89,7 @@ func (k kind[T]) vet(put []*T) error {
 	return nil
 }
 
-// pointers copies objects so that their owner may go on using them.
+// pointers copies objects so that their owner may use them further.
 func pointers[T any](in []T) []*T {
 	out := make([]*T, len(in))
 	for i := range in {

@@ -38,7 +38,7 @@ const ownTaints = "karpenterd.sh/"
 
 // Starting says whether the taints of the NodeClaim's node say that others than the daemon
 // have not made the node ready yet: one of its startup taints is there, with any value, or
-// one that goes by itself. Preferences keep no pod away.
+// one that is removed by itself. Preferences keep no pod away.
 func (c *Claim) Starting(taints []Taint) bool {
 	return slices.ContainsFunc(taints, func(t Taint) bool {
 		return t.Effect != PreferNoSchedule && (t.Ephemeral() || c.declaresStartup(t))

@@ -88,9 +88,9 @@ type Close struct {
 	Taint         cluster.Taint
 }
 
-// Disrupt says that a node is about to go: first by the condition DisruptionReason of
-// its NodeClaim, then by the taint karpenter.sh/disrupted, so that nothing new lands
-// on the node. Restore takes both back; after a Delete nothing does.
+// Disrupt says that a node is about to be deleted: first by the condition
+// DisruptionReason of its NodeClaim, then by the taint karpenter.sh/disrupted, so that
+// nothing new lands on the node. Restore takes both back; after a Delete nothing does.
 type Disrupt struct {
 	Claim, ClaimUID string
 	Node, NodeUID   string
@@ -113,7 +113,7 @@ type Delete struct {
 	Node            string // "" where there is none
 	Why             DeleteReason
 	Detail          string        // e.g. the kind of an interruption
-	Waited          time.Duration // how long the reason has held; 0 where the NodeClaim goes at once, as it is not up or its pool is terminated
+	Waited          time.Duration // how long the reason has held; 0 where the NodeClaim is deleted at once, as it is not up or its pool is terminated
 	Saves           quantity.Money
 	// Checked says that the node and its pods are to be looked at once more before: if a pod
 	// is not in Pods, or the node or a pod that the reason asks is protected now, nothing is

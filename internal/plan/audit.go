@@ -37,7 +37,7 @@ type Constraint string
 // The constraints that have a price.
 const (
 	PoolRequirement Constraint = "requirement" // of one pool
-	PoolWeights     Constraint = "weights"     // pods go to the pool with the highest weight that can hold them
+	PoolWeights     Constraint = "weights"     // nodes are launched in the pool with the highest weight that can hold the pods
 	SoftSizeLimit   Constraint = "size"        // of nodes; only a pod that needs a larger node gets one
 )
 

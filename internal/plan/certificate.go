@@ -45,8 +45,9 @@ import (
 // had the rule.
 type Certificate struct {
 	Scratch bool // the bound is on the whole fleet
-	// Going names the NodeClaims that go although nothing forces them to, sorted. To the
-	// bound of an increment they are like those that are being deleted.
+	// Going names the NodeClaims that are about to be deleted although nothing forces
+	// that, sorted. To the bound of an increment they are like those that are being
+	// deleted.
 	Going []string `json:",omitempty"`
 	// NodeCost is what the policy adds to the price of each new node, an hour. The
 	// bound assumes it; no object says it.

@@ -2,9 +2,9 @@ package plan
 
 import "time"
 
-// PoolStanding says why no more nodes of a NodePool go now, or what goes.
+// PoolStanding says why no more nodes of a NodePool are deleted now, or which are.
 type PoolStanding struct {
-	// Saves says that nodes of the pool with pods may go to save money.
+	// Saves says that nodes of the pool with pods may be deleted to save money.
 	Saves     bool
 	Pool, UID string
 	Reason    PoolReason

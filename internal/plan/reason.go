@@ -2,11 +2,11 @@ package plan
 
 import "time"
 
-// DeleteReason says why a NodeClaim goes. Where Karpenter has such a disruption reason, the
-// text is Karpenter's: conditions, Events, metrics and budgets have it.
+// DeleteReason says why a NodeClaim is deleted. Where Karpenter has such a disruption
+// reason, the text is Karpenter's: conditions, Events, metrics and budgets have it.
 type DeleteReason string
 
-// The reasons for which a NodeClaim goes. What follows from each is in its Traits.
+// The reasons for which a NodeClaim is deleted. What follows from each is in its Traits.
 const (
 	Empty         DeleteReason = "Empty"
 	Underutilized DeleteReason = "Underutilized"
@@ -17,7 +17,7 @@ const (
 	// Surplus is the reason for a node that a static pool has beyond spec.replicas.
 	Surplus DeleteReason = "Surplus"
 	// ReplacementUnused is the reason for a replacement that runs nothing when its move ends
-	// before the nodes have gone that it was for. No budget bounds it: no extra node stays.
+	// before the nodes are deleted that it was for. No budget bounds it: no extra node stays.
 	ReplacementUnused DeleteReason = "ReplacementUnused"
 	Interrupted       DeleteReason = "Interrupted"
 	LaunchTimeout     DeleteReason = "LaunchTimeout"
@@ -49,8 +49,8 @@ type Traits struct {
 	// UntilGrace says that they do not where the NodeClaim has a terminationGracePeriod: the
 	// drain waits for them, and the grace period bounds the wait.
 	UntilGrace bool
-	// Asked says that a user asked for the end of the node: it goes also if its pods have no
-	// other place.
+	// Asked says that a user asked for the end of the node: it is deleted also if its pods
+	// have no other place.
 	Asked bool
 	// WithPool says that the NodePool is being deleted.
 	WithPool bool
@@ -73,7 +73,7 @@ type Traits struct {
 }
 
 // Pace is how a drain treats the replicas of a controller that no PodDisruptionBudget
-// selects: a user who wrote none did not ask for all of them to go at once.
+// selects: a user who wrote none did not ask for all of them to be evicted at once.
 type Pace int
 
 const (

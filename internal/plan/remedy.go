@@ -1,6 +1,6 @@
 package plan
 
-// Remedy says in one sentence what makes the node go, or that it goes without anybody
+// Remedy says in one sentence what lets the node be deleted, or that it is without anybody
 // doing anything. The guide to disruption has the same, at greater length.
 func (s Stay) Remedy() string {
 	switch s.Reason {

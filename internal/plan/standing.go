@@ -19,22 +19,22 @@ type Standings struct {
 	Landing Landing
 }
 
-// Standing says why one node of a NodePool stays or goes. Exactly one of Goes and Stay is
-// set.
+// Standing says why one node of a NodePool stays or is deleted. Exactly one of Goes and
+// Stay is set.
 type Standing struct {
 	Claim, ClaimUID string
 	Node, Pool      string
 	Price           quantity.Money // an hour; 0 if it is not known
 	DeletedFor      DeleteReason   // "" if the node stays
-	Move            string         // id of the move that the node goes with, "" if it is not replaced
+	Move            string         // id of the move that the node is deleted by, "" if it is not replaced
 	Stay            Stay
-	For             DeleteReason // what a node that stays would go for; "" where its static pool keeps it
+	For             DeleteReason // what a node that stays would be deleted for; "" where its static pool keeps it
 	Overdue         time.Time    // when expireAfter ended for a node that stays; zero where it did not
-	Lost            []string     // pods that nothing creates anew if the node goes, namespace/name
+	Lost            []string     // pods that nothing creates anew if the node is deleted, namespace/name
 }
 
-// Eligible says whether nothing about the node and its pods keeps it from going: only its
-// turn, a budget, or that nothing would be saved.
+// Eligible says whether nothing about the node and its pods keeps it from being deleted:
+// only its turn, a budget, or that nothing would be saved.
 func (s *Standing) Eligible() bool {
 	if s.DeletedFor != "" || s.For == "" {
 		return false
@@ -48,7 +48,7 @@ func (s *Standing) Eligible() bool {
 	return false
 }
 
-// Explain says in one sentence why the node stays or goes.
+// Explain says in one sentence why the node stays or is deleted.
 func (s *Standing) Explain() string {
 	var text string
 	switch {
@@ -72,7 +72,7 @@ func (s *Standing) Explain() string {
 }
 
 // Target is the nodes with pods that the last search of the fleet found to be worth
-// removing and that have not begun to go.
+// removing and whose removal has not begun.
 type Target struct {
 	Claims []string
 	Frees  quantity.Money // what they cost an hour, volumes and the like included: what is saved at most
@@ -88,17 +88,17 @@ type MoveStanding struct {
 	Unpriced              bool           // one of these costs is not known
 }
 
-// Saves is what the move saves an hour; less than nothing where it does not go to save
+// Saves is what the move saves an hour; less than nothing where it is not made to save
 // money, as after drift.
 func (m *MoveStanding) Saves() quantity.Money { return m.Frees - m.Costs }
 
-// PodStanding says whether a pod that runs keeps its node from going.
+// PodStanding says whether a pod that runs keeps its node from being deleted.
 type PodStanding struct {
 	Pod  string   // namespace/name
 	Node Standing // of its node; its Claim is "" where the node is of no NodePool
 	Hold Stay     // empty if the pod does not keep the node
-	// Pinned says that the pod belongs to its node and goes with it, and Lost that nothing
-	// creates it anew.
+	// Pinned says that the pod belongs to its node and is deleted with it, and Lost that
+	// nothing creates it anew.
 	Pinned, Lost bool
 }
 

@@ -17,7 +17,7 @@ const (
 	Never       Nominating = iota
 	OnceEarly              // all pods before the first node appears, and never again
 	WhenCleared            // as OnceEarly, and again whenever the scheduler clears a nomination
-	LastTaint              // the pods of a node just before its last taint goes, and again when cleared
+	LastTaint              // the pods of a node just before its last taint is removed, and again when cleared
 )
 
 // String names the way.
@@ -132,7 +132,7 @@ func (b *binding) demand() (pods []*pod, sizes []quantity.Resources) {
 }
 
 // appear adds a node that is ready. Where the daemon keeps the node for its
-// pods, the last taint goes when these pods are nominated.
+// pods, the last taint is removed when these pods are nominated.
 func (b *binding) appear(name string, size quantity.Resources) {
 	n := newNode(cluster.Node{Name: name, Ready: true, Allocatable: size, Labels: label.FromMap(map[string]string{label.Hostname: name})})
 	if b.When != LastTaint {

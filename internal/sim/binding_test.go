@@ -47,7 +47,7 @@ func spotted(seed uint64) []Workload {
 	return out
 }
 
-// packed spreads the pods over 40 nodes with an even load of CPU. Large pods go
+// packed spreads the pods over 40 nodes with an even load of CPU. Large pods are placed
 // first.
 func packed(workloads []Workload) [][]Workload {
 	const nodes = 40

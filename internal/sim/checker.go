@@ -16,7 +16,7 @@ import (
 const (
 	// again is the time in which no replica is to be evicted twice.
 	again = 10 * time.Minute
-	// undecided is how long a node may be about to go.
+	// undecided is how long a node may be about to be deleted.
 	undecided = 15 * time.Minute
 )
 
@@ -56,7 +56,8 @@ func (c *checker) broken(format string, args ...any) {
 // bounded says whether budgets and pods that opted out are asked before the NodeClaim is
 // disrupted. A pool that is terminated asks for nothing, nor does what a deleted pool has not
 // up yet, nor what has come to the end of its life and has a terminationGracePeriod. Surplus
-// nodes of static pools go as a user asked for it; their drains obey what protects pods.
+// nodes of static pools are deleted as a user asked for it; their drains obey what protects
+// pods.
 func (x *planned) bounded(k cluster.Claim, why plan.DeleteReason) bool {
 	traits := why.Traits()
 	if traits.WithPool {
@@ -71,7 +72,7 @@ func (x *planned) bounded(k cluster.Claim, why plan.DeleteReason) bool {
 // binds checks that the node, which is closed, has room for the pod and takes it.
 func (c *checker) binds(p *pod, n *node) {
 	if p.node != nil || p.dead {
-		return // bound or gone since the plan
+		return // bound or deleted since the plan
 	}
 	closed := c.r.cfg.Policy.WithDefaults().StartupTaint
 	others := slices.DeleteFunc(slices.Clone(n.Taints), func(t cluster.Taint) bool { return t == closed })
@@ -129,7 +130,7 @@ func (c *checker) limits() {
 	}
 }
 
-// net is what the fleet costs without what is about to go.
+// net is what the fleet costs without what is about to be deleted.
 func (c *checker) net() quantity.Money {
 	var sum quantity.Money
 	going := map[string]bool{}
@@ -271,8 +272,8 @@ func (x *planned) move(l plan.Launch, freed, spent map[string]quantity.Money) {
 	spent[l.Move.ID] += worst
 }
 
-// leave checks the next step of a node that goes. A pause holds back each, as all can be
-// taken back until the deletion.
+// leave checks the next step of a node to its deletion. A pause holds back each, as all
+// can be taken back until the deletion.
 func (x *planned) leave(name string, why plan.DeleteReason) {
 	if k, ok := x.snapshot.Claim(name); ok && !k.Deleting {
 		x.pauses(k, why)
@@ -323,7 +324,7 @@ func (x *planned) reason(k cluster.Claim, why plan.DeleteReason) {
 }
 
 // surplus says whether the static pool has more nodes than it is to have, this one among
-// them. The node itself may be going already.
+// them. The node itself may be about to be deleted already.
 func (x *planned) surplus(k cluster.Claim, pool cluster.Pool) bool {
 	n := int64(0)
 	for _, o := range x.byUID {
@@ -369,7 +370,7 @@ func (x *planned) disrupt(name string, why plan.DeleteReason) {
 	}
 }
 
-// budgets checks the budgets of the pool after one more node of it goes.
+// budgets checks the budgets of the pool after one more node of it is deleted.
 func (x *planned) budgets(k cluster.Claim, why plan.DeleteReason) {
 	pool, _ := x.snapshot.Pool(k.Pool)
 	var all, going int64

@@ -279,8 +279,8 @@ func TestChecker_FindsEveryBrokenRule(t *testing.T) {
 	}
 }
 
-// What goes at once goes without an announcement, and a daemon that starts knows of it from
-// the pool's status all the same.
+// What is deleted at once is so without an announcement, and a daemon that starts knows of
+// it from the pool's status all the same.
 func TestRun_ADaemonThatStartsKnowsWhenPodsLeftNodesThatWereNotAnnounced(t *testing.T) {
 	announced := func(why plan.DeleteReason) func(*claim) {
 		return func(c *claim) { c.Disrupting = &cluster.Disrupting{Reason: string(why)} }
@@ -298,7 +298,7 @@ func TestRun_ADaemonThatStartsKnowsWhenPodsLeftNodesThatWereNotAnnounced(t *test
 		r.clock.now = time.Hour
 		c.goes(r.claims[0])
 		r.evict(r.pods["default/p0"], false)
-		r.claims[0].Deleting, r.claims[0].Disrupting = false, nil // it is gone
+		r.claims[0].Deleting, r.claims[0].Disrupting = false, nil // it is deleted
 		r.clock.now += time.Minute
 		r.daemon.restart()
 		if got := r.daemon.memory.EvictedUntil; got.Equal(date(time.Hour)) != c.knows {
@@ -445,7 +445,7 @@ func drawPools(cfg *Config, some func(int64) bool, below func(int64) int64, with
 	}
 	if some(50) {
 		old := like("old")
-		old.Weight = 10 // pods go there first
+		old.Weight = 10 // nodes are launched there first
 		old.Disruption.Budgets = []cluster.Budget{{Most: 1 + below(4)}}
 		cfg.Pools = append(cfg.Pools, old)
 		cfg.Deletions = []PoolDeletion{{At: within(4*time.Minute, 40*time.Minute), Pool: "old", Terminate: some(20)}}

@@ -27,7 +27,7 @@ type claim struct {
 	gentle    bool          // its drain evicts replicas a few at a time
 	ending    bool          // its instance is being terminated
 	stops     map[*pod]refused
-	looks     bool // its drain goes on at next
+	looks     bool // its drain continues at next
 	next      time.Duration
 }
 

@@ -104,7 +104,8 @@ type Pause struct {
 	Pool     string
 }
 
-// PoolDeletion deletes a pool: its nodes go, within its budgets or, with Terminate, at once.
+// PoolDeletion deletes a pool: its nodes are deleted, within its budgets or, with Terminate,
+// at once.
 type PoolDeletion struct {
 	At        time.Duration
 	Pool      string
@@ -179,10 +180,10 @@ type Config struct {
 	// Quiet ends the run once nothing has changed for so long and nothing is to come,
 	// in place of Settle; 0 for Settle.
 	Quiet     time.Duration
-	Grace     time.Duration // from a pod's deletion until it is gone; default 0
+	Grace     time.Duration // from a pod's deletion until it is removed; default 0
 	React     time.Duration // from a pod's deletion until its controller notices; default 100 ms
 	Detach    time.Duration // from the end of a drain's last pod until its volumes are detached; default 0
-	Terminate time.Duration // from then until the instance is gone; default 1 s
+	Terminate time.Duration // from then until the instance is terminated; default 1 s
 	PodStart  time.Duration // from a pod's binding until it is ready; default 0
 	// Bind is how long a binding is on its way: the scheduler has chosen a node, and
 	// nobody else knows; default 0.
@@ -200,8 +201,8 @@ type Config struct {
 
 	Shorts  []Short
 	Outages []Outage
-	// Gated lets launch calls of a pool go few at a time, as the daemon does. Without it every
-	// call goes at once: it changes when nodes come, which most runs are not about.
+	// Gated lets launch calls of a pool through few at a time, as the daemon does. Without it
+	// every call is made at once: it changes when nodes come, which most runs are not about.
 	Gated  bool
 	Deaths []time.Duration // times at which the oldest node that runs pods dies
 	// Stillborn is how many thousandths of the instances never join.

@@ -22,7 +22,7 @@ type daemon struct {
 	wait   int64            // number of the wait that counts
 	acting []plan.Action    // that are being carried out
 	starts int64            // how often the daemon has started anew
-	down   time.Duration    // no drain goes on until then
+	down   time.Duration    // no drain continues until then
 
 	reports catalog.Reports          // what nodes have reported; a restart keeps it
 	small   map[string]time.Duration // by instance type: when the first node reported

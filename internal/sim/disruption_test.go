@@ -184,7 +184,7 @@ func TestScaleIn_TakesPodsThatDoNotRunThenTheCheapestToDelete(t *testing.T) {
 	}
 }
 
-// The pods of a node that goes come back under other names, each evicted once.
+// The pods of a deleted node come back under other names, each evicted once.
 func TestRun_PodsOfADeletedNodeComeBackUnderNewNames(t *testing.T) {
 	cfg := scaled(lively(4), 2*time.Minute, 60)
 	cfg.Grace = time.Second
@@ -328,8 +328,9 @@ func TestDaily_GoesFromTheLowestAtMidnightToAllAtNoon(t *testing.T) {
 	}
 }
 
-// The scheduler counts a tainted node as a host until it is gone, unless the spread honours taints.
-// Then an evicted replica may have to wait for that, and no node is launched for it meanwhile.
+// The scheduler counts a tainted node as a host until it is deleted, unless the spread honours
+// taints. Then an evicted replica may have to wait for that, and no node is launched for it
+// meanwhile.
 func TestRun_ASpreadOverHostsShrinksAndComesToRest(t *testing.T) {
 	for _, c := range []struct {
 		name        string

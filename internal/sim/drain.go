@@ -85,7 +85,7 @@ func (c *claim) gently(why plan.DeleteReason, now time.Time) bool {
 	return traits.Pace != plan.AllAtOnce
 }
 
-// look has the drain of the NodeClaim go on at a time, unless it does so before.
+// look has the drain of the NodeClaim continue at a time, unless it does so before.
 func (r *run) look(c *claim, at time.Duration) {
 	at = max(at, r.clock.now)
 	if c.looks && c.next <= at {
@@ -101,7 +101,7 @@ func (r *run) look(c *claim, at time.Duration) {
 }
 
 // drain evicts the pods of a NodeClaim that is deleted, one tier after the other, and ends
-// its instance when they are gone. After terminationGracePeriod it spares nobody.
+// its instance when they have left. After terminationGracePeriod it spares nobody.
 func (r *run) drain(c *claim) {
 	now := r.clock.now
 	switch {
@@ -193,11 +193,12 @@ func (r *run) tryEvict(c *claim, p *pod) refused {
 	return refused{}
 }
 
-// paced says whether one more replica of the pod's controller may go: at most a quarter of
-// them, and one at least, while those that come in their place are not ready. It notes that
-// it does. PodDisruptionBudgets say so themselves, and pods that are not ready, of Jobs and
-// of DaemonSets serve nobody or have no successor. A careful drain, to which nothing forces
-// the daemon, evicts none while a quarter is not ready, for whatever reason and however long.
+// paced says whether one more replica of the pod's controller may be evicted: at most a
+// quarter of them, and one at least, while those that come in their place are not ready. It
+// notes that it does. PodDisruptionBudgets say so themselves, and pods that are not ready, of
+// Jobs and of DaemonSets serve nobody or have no successor. A careful drain, to which nothing
+// forces the daemon, evicts none while a quarter is not ready, for whatever reason and
+// however long.
 func (r *run) paced(p *pod, careful bool) bool {
 	w := p.workload
 	if p.Pinned || w.job || !p.Ready || len(w.budgets) > 0 {
@@ -339,7 +340,7 @@ func (r *run) lose(p *pod) {
 	}
 }
 
-// podEvent notes on the NodeClaim that a pod came to its node or goes.
+// podEvent notes on the NodeClaim that a pod came to its node or leaves it.
 func (r *run) podEvent(p *pod) {
 	if p.node == nil || p.Pinned || p.Owner.Kind == "Job" {
 		return

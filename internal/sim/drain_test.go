@@ -79,7 +79,7 @@ func TestDrain_EvictsAQuarterOfAControllersReplicasAtATime(t *testing.T) {
 	}
 }
 
-// Two nodes that drain at once share what may go of a controller.
+// Two nodes that drain at once share what may be evicted of a controller.
 func TestDrain_PacesAllNodesTogether(t *testing.T) {
 	r := draining(func(c *Config) {
 		c.PodStart = 10 * time.Second
@@ -205,7 +205,7 @@ func TestDrain_InstanceEndsWhenVolumesAreDetached(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		deadline  time.Duration
-		gone, not time.Duration // when the instance is gone, and is not yet
+		gone, not time.Duration // when the instance is terminated, and is not yet
 	}{
 		{"without a deadline", 0, 37 * time.Second, 35 * time.Second},
 		{"at the deadline", 20 * time.Second, 22 * time.Second, 20 * time.Second},
@@ -256,7 +256,7 @@ func TestDrain_DeletesWhateverIsLeftInTimeForTheDeadline(t *testing.T) {
 }
 
 // The daemon's workers drain. What they evicted a short time ago is not written down. A
-// careful drain goes by what is ready, and forgets nothing.
+// careful drain counts what is ready, and forgets nothing.
 func TestDrain_StandsStillWhileTheDaemonIsDownAndForgetsItsPace(t *testing.T) {
 	for why, left := range map[plan.DeleteReason]int{plan.PoolDeleted: 4, plan.Underutilized: 6} {
 		r := draining(func(c *Config) { c.PodStart = time.Hour }, replicated("w", 8))

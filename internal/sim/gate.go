@@ -6,8 +6,9 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 )
 
-// gate lets launch calls of a pool go few at a time while none is known to succeed; see
-// daemon/internal/claim. It holds up no call of a run that does not ask for it.
+// gate lets launch calls of a pool through few at a time while none is known to
+// succeed; see daemon/internal/claim. It holds up no call of a run that does not ask
+// for it.
 type gate struct {
 	waiting       []*claim
 	under, window int // calls under way, and how many may be

@@ -107,7 +107,7 @@ func (r *run) rollout(name string) {
 	r.roll(w)
 }
 
-// roll goes on with a rollout: it creates pods of the new revision up to the surge, and
+// roll continues a rollout: it creates pods of the new revision up to the surge, and
 // deletes pods of earlier ones as far as enough pods are ready.
 func (r *run) roll(w *workload) {
 	var old []*pod

@@ -25,7 +25,7 @@ type pod struct {
 	kind     *kind
 	node     *node // that the scheduler chose; Pod.Node is set once the binding is written
 	revision int64 // of its workload, when it was created
-	dead     bool  // gone
+	dead     bool  // removed
 
 	Ready        bool  // its condition Ready is True
 	DeletionCost int32 // controllers delete the cheapest first
@@ -76,7 +76,7 @@ type node struct {
 	counts           map[*kind]int64
 	nominated        []*pod
 	allows           map[*kind]refusal // taints and labels, until they change
-	emptied          time.Duration     // when the last of its pods was gone; 0 for never
+	emptied          time.Duration     // when the last of its pods had left; 0 for never
 }
 
 func newNode(n cluster.Node) *node {

@@ -11,7 +11,7 @@ import (
 // snapshot.
 type view struct {
 	base      cluster.Snapshot
-	pods      map[*pod]bool // true where it is gone
+	pods      map[*pod]bool // true where it is removed
 	nodes     map[*node]bool
 	claims    map[*claim]bool
 	workloads map[*workload]bool // false throughout

@@ -14,7 +14,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 )
 
-// disruption reads when nodes of the NodePool may go.
+// disruption reads when nodes of the NodePool may be deleted.
 func disruption(p *v1.NodePool) cluster.Disruption {
 	d := p.Spec.Disruption
 	out := cluster.Disruption{

@@ -7,7 +7,7 @@
 //
 // Invariants: all functions are pure; only a Keeper has a memory, of values to
 // share. An object that cannot be understood is an error that names the object,
-// the field and the remedy, never a guess. A fault in a pod goes into
+// the field and the remedy, never a guess. A fault in a pod is written to
 // Shape.Unsupported instead, so that it holds up that pod alone. Lookups finds
 // the objects that a pod refers to. Units: millicores and bytes, rounded up for
 // requests and down for what nodes offer.

@@ -99,7 +99,7 @@ func keepOwner(o metav1.Object) []metav1.OwnerReference {
 }
 
 // keepClaimOwners returns the references to the controller of a claim, and to pods with
-// which the claim goes.
+// which the claim is deleted.
 func keepClaimOwners(c *corev1.PersistentVolumeClaim) []metav1.OwnerReference {
 	out := keepOwner(c)
 	for _, ref := range c.OwnerReferences {

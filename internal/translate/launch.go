@@ -89,7 +89,7 @@ func NodeClaim(l plan.Launch, pool *v1.NodePool, startup corev1.Taint) *v1.NodeC
 }
 
 // AskedReservationType adds the type of the capacity reservation to the requirements of a
-// NodeClaim that goes into one, where one of the pods that it is for asks for the type, as
+// NodeClaim that is launched in one, where one of the pods that it is for asks for the type, as
 // Karpenter does. Where nobody asks, it says nothing: definitions that are older than the label
 // refuse it.
 func AskedReservationType(claim *v1.NodeClaim, pods iter.Seq[*corev1.Pod]) {

@@ -107,7 +107,7 @@ func leaveAlone(c *cluster.Claim) {
 	c.Allocatable = quantity.Resources{}
 }
 
-// readDisruption reads what says whether and when the NodeClaim goes.
+// readDisruption reads what says whether and when the NodeClaim is deleted.
 func readDisruption(c *v1.NodeClaim, out *cluster.Claim) {
 	conditions := c.Conditions()
 	if out.Initialized {

@@ -64,7 +64,7 @@ func usersTaints(all []v1.Taint) []v1.Taint {
 
 // ofDaemon says whether the taint is one by which the daemon, or Karpenter, marks a node: those
 // of the daemon's own domain, that of nodes that have not registered, and that of nodes that are
-// about to go. A node that had it from its pool would never take a pod.
+// about to be deleted. A node that had it from its pool would never take a pod.
 func ofDaemon(t v1.Taint) bool {
 	return v1.IsOwn(t.Key) || t.Key == v1.TaintUnregistered || t.Key == v1.TaintDisrupted
 }

@@ -101,7 +101,7 @@ func Pinned(p *corev1.Pod) bool {
 	return ref != nil && (ref.Kind == "DaemonSet" || ref.Kind == "Node")
 }
 
-// Moves says whether the pod, bound to a node that goes, needs another place. It says
+// Moves says whether the pod, bound to a node that is deleted, needs another place. It says
 // the same as Moves of the pod that Pod reads.
 func Moves(p *corev1.Pod) bool { return Ours(p) && !Pinned(p) && p.DeletionTimestamp == nil }
 

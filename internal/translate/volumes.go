@@ -130,8 +130,8 @@ func (s *shaper) volumes(claims []volumeNeed, l Lookups) {
 }
 
 // oneUser refuses a pod, while it waits, whose claim is for one pod at a time and has one. No
-// node can take it before that one goes. A user that terminates does not count: the pod in its
-// place needs a node soon.
+// node can take it before that one has left. A user that terminates does not count: the pod in
+// its place needs a node soon.
 func (s *shaper) oneUser(n volumeNeed, l Lookups) {
 	claim, found := lookup(l.VolumeClaim, s.pod.Namespace, n.claim)
 	if !found || s.pod.Spec.NodeName != "" || l.ClaimUser == nil || !slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod) {
@@ -177,22 +177,22 @@ func claimID(namespace, name string) string {
 	return "persistent volume claim " + namespace + "/" + name
 }
 
-// deletedFirst says whether the claim goes before the pod, which waits, gets one of its own:
-// it is being deleted, or was made for a pod of the same name that is gone.
+// deletedFirst says whether the claim is deleted before the pod, which waits, gets one of
+// its own: it is being deleted, or was made for a pod of the same name that is deleted.
 func deletedFirst(claim *corev1.PersistentVolumeClaim, p *corev1.Pod) bool {
 	owner := metav1.GetControllerOfNoCopy(claim)
 	return claim.DeletionTimestamp != nil || owner != nil && owner.Kind == podKind && owner.Name == p.Name && owner.UID != p.UID
 }
 
-// deletedWith says whether the claim goes together with the pod, as that of an ephemeral
-// volume does.
+// deletedWith says whether the claim is deleted together with the pod, as that of an
+// ephemeral volume does.
 func deletedWith(claim *corev1.PersistentVolumeClaim, p *corev1.Pod) bool {
 	return slices.ContainsFunc(claim.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == podKind && o.UID == p.UID })
 }
 
-// madeAnew reads a volume that goes with its pod, which runs. Where the pod is next, a new
-// volume is made, so the zone of this one says nothing. If its class makes no volumes, the
-// next one is most likely where this one is.
+// madeAnew reads a volume that is deleted with its pod, which runs. Where the pod is next,
+// a new volume is made, so the zone of this one says nothing. If its class makes no
+// volumes, the next one is most likely where this one is.
 func (s *shaper) madeAnew(id string, claim *corev1.PersistentVolumeClaim, n volumeNeed, l Lookups) ([]label.Requirements, string, error) {
 	name := claim.Spec.StorageClassName
 	if n.template != nil {

@@ -219,7 +219,7 @@ func TestNode_HasItsNameAsALabelAndSlotsToAttachVolumes(t *testing.T) {
 	}
 }
 
-// mine says that the claim goes with the pod that word makes.
+// mine says that the claim is deleted with the pod that word makes.
 func mine(controls bool) func(*corev1.PersistentVolumeClaim) {
 	return ownedBy(metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: "web", UID: "u", Controller: &controls})
 }
