@@ -100,7 +100,7 @@ func watches(c *kube.Clients, selectors bool) []watched {
 
 // feed starts the watches that keep the world up to date. It returns when the world
 // has every object. keep drops the fields of an object that nothing reads, and forget is told
-// of what is gone.
+// of what is deleted.
 func feed(ctx context.Context, clients *kube.Clients, w *world.World, older older, keep, forget func(metav1.Object), selectors bool) error {
 	var synced []cache.InformerSynced
 	for _, x := range watches(clients, selectors) {
@@ -217,8 +217,8 @@ func preflight(ctx context.Context, clients *kube.Clients, namespace string, sel
 }
 
 // nominates checks that the daemon may nominate pods. Only a clear no keeps it from starting:
-// where nobody answers, as where a cluster lets nobody ask for their own rights, the leader goes
-// on asking.
+// where nobody answers, as where a cluster lets nobody ask for their own rights, the leader
+// keeps asking.
 func nominates(ctx context.Context, core kubernetes.Interface) error {
 	if may, err := kube.MayNominate(ctx, core); err == nil && !may {
 		return kube.ErrMayNotNominate

@@ -399,7 +399,7 @@ func mayNominate(ctx context.Context, core kubernetes.Interface, logger hclog.Lo
 }
 
 // every calls f at once and then at the interval, until the context ends. It logs an
-// error and goes on.
+// error and continues.
 func every(ctx context.Context, interval time.Duration, logger hclog.Logger, what string, f func(context.Context, time.Time) error) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()

@@ -87,7 +87,7 @@ func (u *uncarried) forget(kind string) {
 func (u *uncarried) watch(ctx context.Context, kind legacy.Uncarried, resource schema.GroupVersionResource) error {
 	of := watching(kind.Resource+"."+kind.Group, u.clients.Any.Resource(resource), &unstructured.Unstructured{})
 	switch err := of.list(ctx, metav1.ListOptions{Limit: 1}); {
-	case apierrors.IsNotFound(err): // the definition went meanwhile
+	case apierrors.IsNotFound(err): // the definition was deleted meanwhile
 		return nil
 	case apierrors.IsForbidden(err):
 		if !u.refused[kind.Kind] {

@@ -110,7 +110,8 @@ func TestUncarried_FindsTheObjectsOfEachKindInWhateverVersionItIsServed(t *testi
 	}
 }
 
-// The watch of a kind that goes would ask for it on and on, and its objects would be told of.
+// The watch of a kind that is deleted would ask for it on and on, and its objects would be
+// told of.
 func TestUncarried_AKindThatGoesIsForgottenAndFoundAgain(t *testing.T) {
 	var versions atomic.Value
 	versions.Store([]string{"v1alpha1"})

@@ -1,7 +1,7 @@
 // Package act carries out the decision core's plans against the Kubernetes API.
 //
 // Invariants: every action is safe to repeat; an action refuses an object whose uid
-// is not the one in the plan; the answer to every write goes to the world before Do
+// is not the one in the plan; the answer to every write is given to the world before Do
 // returns, so that the next decision sees it. Order within a plan: launches first,
 // then all nominations and bindings and what closes nodes, then the rest. So a taint that nominated
 // pods wait for is removed after their nominations, and nodes that are to wait for evicted
@@ -123,7 +123,7 @@ func together(tasks []func() error) error {
 func (a *Actor) launch(ctx context.Context, l plan.Launch) error {
 	pool, ok := a.World.NodePool(l.Pool)
 	if !ok || string(pool.UID) != l.PoolUID || pool.Unread != "" {
-		return nil // the NodePool is gone or cannot be read since; the next decision sees that
+		return nil // the NodePool is deleted or cannot be read since; the next decision sees that
 	}
 	claim := translate.NodeClaim(l, pool, v1.AwaitingPodsTaint())
 	translate.AskedReservationType(claim, a.podsOf(l))
@@ -245,7 +245,7 @@ func (a *Actor) patchedNode(ctx context.Context, node *corev1.Node, body transla
 	return true, nil
 }
 
-// ignoreGone drops errors which say that the object of the decision is gone or has
+// ignoreGone drops errors which say that the object of the decision is deleted or has
 // changed: the next decision sees that.
 func ignoreGone(err error) error {
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {

@@ -55,9 +55,10 @@ func (a *Actor) listBudgets(ctx context.Context, namespace string) (out []cluste
 }
 
 // recheck looks at the node and its pods for the last time, and says why the node stays for
-// now; empty if it may go. The list of pods is consistent: a pod that was bound before it is
-// in it. What protects the node and its pods is what the plan goes by, so that the next plan
-// restores the node; a budget that allows nothing now is no reason to restore it.
+// now; empty if it may be deleted. The list of pods is consistent: a pod that was bound
+// before it is in it. What protects the node and its pods is what the plan decides by, so
+// that the next plan restores the node; a budget that allows nothing now is no reason to
+// restore it.
 func (a *Actor) recheck(ctx context.Context, d plan.Delete, budgets *budgets) (why string, err error) {
 	claim, there := a.World.NodeClaim(d.Claim)
 	if !there {
@@ -106,7 +107,7 @@ func (a *Actor) recheck(ctx context.Context, d plan.Delete, budgets *budgets) (w
 	return "", nil
 }
 
-// nodeStays says what keeps the node itself now. Nothing keeps one that is gone.
+// nodeStays says what keeps the node itself now. Nothing keeps one that is deleted.
 func (a *Actor) nodeStays(ctx context.Context, d plan.Delete) (why string, err error) {
 	node, err := a.Core.CoreV1().Nodes().Get(ctx, d.Node, metav1.GetOptions{})
 	if err != nil {
@@ -144,8 +145,8 @@ func cached(d plan.Delete) bool {
 	return traits.Lacks != "" || !d.Checked && d.Waited == 0 && traits.Asked
 }
 
-// confirm reads the NodeClaim, and says why it stays for now; empty if it may go. Then only
-// the version that was read is deleted.
+// confirm reads the NodeClaim, and says why it stays for now; empty if it may be deleted.
+// Then only the version that was read is deleted.
 func (a *Actor) confirm(ctx context.Context, d plan.Delete, only *metav1.Preconditions) (why string, err error) {
 	live, err := a.Claims.Get(ctx, d.Claim, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -176,8 +177,8 @@ func (a *Actor) confirm(ctx context.Context, d plan.Delete, only *metav1.Precond
 	return "", nil
 }
 
-// isUp says why a NodeClaim is not one that goes at once with its pool or as surplus: it has
-// come up, or runs pods. A pool that is terminated takes all.
+// isUp says why a NodeClaim is not one that is deleted at once with its pool or as surplus:
+// it has come up, or runs pods. A pool that is terminated takes all.
 func (a *Actor) isUp(ctx context.Context, live *v1.NodeClaim, reason plan.DeleteReason) (why string, err error) {
 	pool, there := a.World.NodePool(live.Labels[v1.LabelNodePool])
 	if live.Status.NodeName == "" || reason.Traits().WithPool && there && pool.Annotations[v1.AnnotationTerminate] == v1.LabelTrue {

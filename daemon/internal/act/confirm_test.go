@@ -24,7 +24,8 @@ func asked() map[plan.DeleteReason][2]bool {
 	return map[plan.DeleteReason][2]bool{
 		plan.Empty: {true, true}, plan.Underutilized: {true, true}, plan.Drifted: {true, false}, plan.Expired: {true, false},
 		plan.PoolDeleted: {true, false}, plan.Surplus: {false, false}, plan.ReplacementUnused: {true, true},
-		// The notice is gone, or cannot be read, or the node was announced by another version.
+		// The notice is removed, or cannot be read, or the node was announced by another
+		// version.
 		plan.Interrupted: {true, true}, "another": {true, true},
 	}
 }

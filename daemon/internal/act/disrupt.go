@@ -11,7 +11,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
-// disrupt writes on the NodeClaim why its node goes, and then keeps new pods off the
+// disrupt writes on the NodeClaim why its node is deleted, and then keeps new pods off the
 // node. So a node with the daemon's taint always has a reason, wherever the daemon
 // stops between the two writes.
 func (a *Actor) disrupt(ctx context.Context, d plan.Disrupt) error {
@@ -94,7 +94,7 @@ func (a *Actor) uncordon(ctx context.Context, r plan.Restore) error {
 }
 
 // writeStatus writes the status of the NodeClaim. It is not written where the NodeClaim
-// is gone or has changed: the next decision sees that.
+// is deleted or has changed: the next decision sees that.
 func (a *Actor) writeStatus(ctx context.Context, want *v1.NodeClaim) (got *v1.NodeClaim, written bool, err error) {
 	got, err = a.Claims.UpdateStatus(ctx, want, metav1.UpdateOptions{FieldManager: translate.FieldManager})
 	if err != nil {
@@ -105,7 +105,8 @@ func (a *Actor) writeStatus(ctx context.Context, want *v1.NodeClaim) (got *v1.No
 }
 
 // delete deletes the NodeClaim, unless a live look finds what the plan did not know: a
-// deletion is never taken back. What the look finds goes to the world, for the next plan.
+// deletion is never taken back. What the look finds is given to the world, for the next
+// plan.
 func (a *Actor) delete(ctx context.Context, d plan.Delete, budgets *budgets) error {
 	known, there := a.World.NodeClaim(d.Claim)
 	if !there {

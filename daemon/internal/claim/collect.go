@@ -29,15 +29,17 @@ const listingLag = 30 * time.Second
 const listWait = 25 * time.Second
 
 // Collector terminates instances that no NodeClaim owns, and deletes NodeClaims whose
-// instance is gone. It also finds the instances whose capacity reservation has ended.
+// instance no longer exists. It also finds the instances whose capacity reservation has
+// ended.
 //
 // To terminate an instance takes two independent signals: in two sweeps the world has no
 // NodeClaim that owns it, and then the API server has none either. A NodeClaim owns the
 // instance that it records, and the instance with its uid in a tag. Karpenter's instances
-// have no such tag until a sweep has found their NodeClaim. To delete a NodeClaim takes two, too: in two sweeps EC2 says that the instance is gone,
-// and the API server has no Node that is Ready. Somebody may remove a NodeClaim by force:
-// then its Node would keep the daemon's finalizer for ever. It loses the finalizer when
-// the API server has no such NodeClaim and the instance is gone, by the same signals.
+// have no such tag until a sweep has found their NodeClaim. To delete a NodeClaim takes two,
+// too: in two sweeps EC2 says that the instance no longer exists, and the API server has no
+// Node that is Ready. Somebody may remove a NodeClaim by force: then its Node would keep the
+// daemon's finalizer for ever. It loses the finalizer when the API server has no such
+// NodeClaim and the instance no longer exists, by the same signals.
 type Collector struct {
 	*Controller
 	Away func(bool) // is told whether EC2 does not answer
@@ -234,7 +236,7 @@ func (c *Collector) freeNodes(ctx context.Context, claims map[string]*v1.NodeCla
 	return errors.Join(faults...)
 }
 
-// free removes the Node if its NodeClaim and its instance are gone.
+// free removes the Node if its NodeClaim and its instance no longer exist.
 func (c *Collector) free(ctx context.Context, node *corev1.Node, owner metav1.OwnerReference) error {
 	claim, err := c.Claims.Get(ctx, owner.Name, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -264,7 +266,7 @@ func (c *Collector) free(ctx context.Context, node *corev1.Node, owner metav1.Ow
 	return c.removeNode(ctx, live)
 }
 
-// instanceGone asks EC2 whether the instance is gone.
+// instanceGone asks EC2 whether the instance no longer exists.
 func (c *Controller) instanceGone(ctx context.Context, id string) (bool, error) {
 	i, err := c.Cloud.Instance(ctx, id)
 	if errors.Is(err, aws.ErrNotFound) {

@@ -7,5 +7,5 @@
 // a launch attempt is written on the NodeClaim with its whole request before the call to
 // EC2, so that another replica repeats the same call, or finds the instance by its tag;
 // nothing is deleted because a watch or one answer of EC2 lacks it; the finalizer is
-// removed only when the instance is gone.
+// removed only when the instance no longer exists.
 package claim

@@ -34,7 +34,7 @@ const (
 
 // drain evicts the pods of the node through the eviction API, which respects
 // PodDisruptionBudgets. The order is Karpenter's: pods, pods of DaemonSets, critical
-// pods, critical pods of DaemonSets; each group when the one before is gone. The largest
+// pods, critical pods of DaemonSets; each group when the one before has left. The largest
 // pod of a group is first: small ones find room beside it wherever it lands. After the
 // deadline pods are deleted in spite of their budgets.
 func (c *Controller) drain(ctx context.Context, claim *v1.NodeClaim, node *corev1.Node, deadline time.Time) (again time.Duration, done bool, err error) {

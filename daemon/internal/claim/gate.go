@@ -9,8 +9,8 @@ import (
 
 const (
 	// fewCalls is how many launch calls of a pool are under way together while none is
-	// known to succeed; each success lets as many more go, up to mostCalls, which leaves
-	// workers to other pools and to NodeClaims that end. After a failure it is one.
+	// known to succeed; each success lets as many more through, up to mostCalls, which
+	// leaves workers to other pools and to NodeClaims that end. After a failure it is one.
 	fewCalls, mostCalls = 4, workers - 8
 	// gatePoll is how soon a NodeClaim looks again whether the gate lets it pass.
 	gatePoll = 250 * time.Millisecond
@@ -20,9 +20,9 @@ const (
 	firstErrorPause, longestErrorPause = time.Second, 5 * time.Minute
 )
 
-// gate lets launch calls of a pool go few at a time, and later and later while they fail.
-// One reason stands behind the failures of a pool most often, so that many NodeClaims would
-// make many calls in vain. The zero value is ready.
+// gate lets launch calls of a pool through few at a time, and later and later while they
+// fail. One reason stands behind the failures of a pool most often, so that many NodeClaims
+// would make many calls in vain. The zero value is ready.
 type gate struct {
 	mu    sync.Mutex
 	pools map[string]*lane

@@ -29,8 +29,8 @@ const (
 )
 
 // pace bounds how many replicas of a controller the drains of all nodes evict at a time. It
-// is safe for use by many workers. A restart forgets it, which lets one round more go of
-// patient drains.
+// is safe for use by many workers. A restart forgets it, which lets one round more be
+// evicted by patient drains.
 type pace struct {
 	mu      sync.Mutex
 	evicted map[types.UID]map[types.UID]time.Time // by controller: pods, and when
@@ -44,7 +44,8 @@ func mayEvict(replicas, ready, recent int64) bool {
 }
 
 // maySpare says whether a careful drain may evict one more ready replica: so many of the
-// replicas are ready. The only replica of a controller may go, else no node with one would.
+// replicas are ready. The only replica of a controller may be evicted, else no node with
+// one would.
 func maySpare(replicas, ready int64) bool { return replicas-ready < plan.AtOnce(replicas) }
 
 // replicas are the pods of a controller.

@@ -107,7 +107,7 @@ func TestDrain_EvictsTheNextReplicasWhenTheSuccessorsAreReady(t *testing.T) {
 	}
 	gone := func(name string) func(*corev1.Pod) bool { return func(p *corev1.Pod) bool { return p.Name == name } }
 	for i, p := range d.siblings[:4] {
-		if d.posts[p.Name] > 0 { // one of the two is gone, and its successor is ready
+		if d.posts[p.Name] > 0 { // one of the two has left, and its successor is ready
 			d.pods = without(d.pods, gone(p.Name))
 			d.siblings = append(without(d.siblings, gone(p.Name)), replica(fmt.Sprint("new", i)))
 			break
@@ -124,7 +124,7 @@ func TestDrain_EvictsTheNextReplicasWhenTheSuccessorsAreReady(t *testing.T) {
 	}
 }
 
-// The drain of a node that goes although nothing forces it to takes no more of a
+// The drain of a node that is deleted although nothing forces that takes no more of a
 // controller than a quarter of its replicas, for however long those that came in their
 // place do not get ready.
 func TestDrain_TheNextReplicasWaitForAsLongAsTheSuccessorsAreNotReady(t *testing.T) {
@@ -147,7 +147,7 @@ func TestDrain_TheNextReplicasWaitForAsLongAsTheSuccessorsAreNotReady(t *testing
 			t.Errorf("%s: reason %s, events %q while the successors start", c.why, blocks, d.events)
 		}
 		for i, p := range d.siblings[:4] {
-			if d.posts[p.Name] > 0 { // it is gone, and its successor does not get ready
+			if d.posts[p.Name] > 0 { // it has left, and its successor does not get ready
 				d.pods = without(d.pods, func(x *corev1.Pod) bool { return x.Name == p.Name })
 				d.siblings[i] = unready(replica(fmt.Sprint("new", i)))
 			}

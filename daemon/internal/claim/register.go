@@ -17,7 +17,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
-// nodeGrace is how long a Node that had joined must be missing before its NodeClaim goes.
+// nodeGrace is how long a Node that had joined must be missing before its NodeClaim is
+// deleted.
 const nodeGrace = 30 * time.Second
 
 // awaitNode writes in the status that no Node has joined yet.
@@ -32,9 +33,9 @@ func (c *Controller) awaitNode(ctx context.Context, claim *v1.NodeClaim) (time.D
 	return 0, c.writeStatus(ctx, claim, want)
 }
 
-// missNode deletes a NodeClaim whose Node had joined and is gone: it is useless. The
-// world may lack the Node because its watch is behind, and somebody may put the Node
-// back. So the API server decides, and only after a grace.
+// missNode deletes a NodeClaim whose Node had joined and no longer exists: it is
+// useless. The world may lack the Node because its watch is behind, and somebody may
+// put the Node back. So the API server decides, and only after a grace.
 func (c *Controller) missNode(ctx context.Context, claim *v1.NodeClaim) (time.Duration, error) {
 	if claim.Status.NodeName == "" {
 		return 0, fmt.Errorf("nodeclaim %s is registered and has no status.nodeName, so its node cannot be looked up: delete the NodeClaim if the node is gone", claim.Name)
@@ -166,7 +167,7 @@ func (c *Controller) setName(ctx context.Context, claim *v1.NodeClaim, id, node 
 func isUnregistered(t corev1.Taint) bool { return t.Key == v1.TaintUnregistered }
 
 // initialize sets the condition Initialized as soon as the node can take pods: it is
-// Ready, its startup taints and the taints of a starting node are gone, and it reports
+// Ready, its startup taints and the taints of a starting node are removed, and it reports
 // every resource that the NodeClaim requests.
 func (c *Controller) initialize(ctx context.Context, claim *v1.NodeClaim, node *corev1.Node) error {
 	reason, message := notInitialized(claim, node)

@@ -69,8 +69,8 @@ func (c *Controller) terminate(ctx context.Context, claim *v1.NodeClaim) (time.D
 	return 0, c.finish(ctx, claim)
 }
 
-// lost reports whether the node is not ready because its instance is gone. Then no pod
-// on it can be drained, and waiting would only delay their replacement.
+// lost reports whether the node is not ready because its instance no longer exists.
+// Then no pod on it can be drained, and waiting would only delay their replacement.
 func (c *Controller) lost(ctx context.Context, claim *v1.NodeClaim, node *corev1.Node) (bool, error) {
 	if node == nil || ready(node) {
 		return false, nil
@@ -109,11 +109,11 @@ func (c *Controller) deadline(ctx context.Context, claim *v1.NodeClaim) (*v1.Nod
 	return claim, t, err
 }
 
-// endInstance terminates every instance of the claim, and reports whether all are gone.
-// It finds an instance by its tag if a launch was interrupted before it was recorded.
-// What EC2 does not show may exist: its reads may be behind. So the recorded instance is
-// terminated once even if EC2 does not show it, and an attempt that left no instance is
-// waited for.
+// endInstance terminates every instance of the claim, and reports whether all are
+// terminated. It finds an instance by its tag if a launch was interrupted before it was
+// recorded. What EC2 does not show may exist: its reads may be behind. So the recorded
+// instance is terminated once even if EC2 does not show it, and an attempt that left no
+// instance is waited for.
 func (c *Controller) endInstance(ctx context.Context, claim *v1.NodeClaim) (bool, error) {
 	instances, err := c.instancesOf(ctx, claim)
 	if err != nil {
@@ -219,12 +219,13 @@ func (c *Controller) stillThere(ctx context.Context, claim *v1.NodeClaim, id str
 }
 
 // deleteNode deletes the Node before it drains, and returns it as it is then. kube-proxy, CSI
-// drivers and controllers of load balancers see by its deletionTimestamp that it goes, and the
-// finalizer holds it until the instance is gone. Without the finalizer the Node would be gone
-// with its pods on it: such a Node, which has not registered or lost the finalizer, is deleted
-// last. So only the version that was read is deleted. A Node that is being deleted already is
-// left as it is. A deletion that fails, as by a webhook that refuses or does not answer, must not
-// keep pods from getting away: the Node drains as it is, and the next round tries again.
+// drivers and controllers of load balancers see by its deletionTimestamp that it is being
+// deleted, and the finalizer holds it until the instance is terminated. Without the finalizer
+// the Node would be removed with its pods on it: such a Node, which has not registered or lost
+// the finalizer, is deleted last. So only the version that was read is deleted. A Node that is
+// being deleted already is left as it is. A deletion that fails, as by a webhook that refuses or
+// does not answer, must not keep pods from getting away: the Node drains as it is, and the next
+// round tries again.
 func (c *Controller) deleteNode(ctx context.Context, node *corev1.Node) (*corev1.Node, error) {
 	if node.DeletionTimestamp != nil || !slices.Contains(node.Finalizers, v1.FinalizerTermination) {
 		return node, nil
@@ -236,7 +237,7 @@ func (c *Controller) deleteNode(ctx context.Context, node *corev1.Node) (*corev1
 	}).Do(ctx).Into(got)
 	switch {
 	case apierrors.IsNotFound(err):
-		return node, nil // the watch brings that it is gone
+		return node, nil // the watch brings that it is removed
 	case apierrors.IsConflict(err), ctx.Err() != nil:
 		return nil, fmt.Errorf("node %s delete: %w", node.Name, err)
 	case err != nil:

@@ -114,7 +114,8 @@ func (s *server) times(request string) (n int) {
 }
 
 // Whoever watches Nodes, as kube-proxy and CSI drivers do, sees from the beginning of the
-// drain that the Node goes; and no earlier that it is gone than its instance is.
+// drain that the Node is being deleted; and no earlier that it is removed than its
+// instance is terminated.
 func TestTerminate_TheNodeIsBeingDeletedWhileItDrains(t *testing.T) {
 	s, ec2 := draining(t, asItIs, asItIs)
 	s.reconcile(t, 3)
@@ -153,7 +154,7 @@ func TestTerminate_ANodeThatSomebodyElseHasTaintedLeavesLoadBalancersToo(t *test
 	}
 }
 
-// Without the finalizer the Node would be gone with its pods on it.
+// Without the finalizer the Node would be removed with its pods on it.
 func TestTerminate_ANodeThatNothingHoldsIsDrainedFirst(t *testing.T) {
 	without := func(n *corev1.Node) { n.Finalizers = nil }
 	for name, watched := range map[string]func(*corev1.Node){
@@ -246,7 +247,7 @@ func TestTerminate_ANodeThatSomebodyRemovesWhileItDrainsHoldsNothingUp(t *testin
 	}
 }
 
-// Nothing of a node can be drained whose instance is gone.
+// Nothing of a node can be drained whose instance no longer exists.
 func TestTerminate_ANodeWhoseInstanceIsGoneGoesAtOnce(t *testing.T) {
 	s, ec2 := draining(t, func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown }, asItIs)
 	ec2.instances = nil

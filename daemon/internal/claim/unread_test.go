@@ -99,7 +99,7 @@ func TestSweep_ANodeClaimThatCannotBeReadOwnsItsInstanceAndStays(t *testing.T) {
 		if ended := s.controller.Cloud.(*cloud).ended; len(ended) > 0 {
 			t.Errorf("%s: terminated %v", field, ended)
 		}
-		s.controller.Cloud.(*cloud).instances = nil // nor does the NodeClaim go: what it records is left out
+		s.controller.Cloud.(*cloud).instances = nil // nor is the NodeClaim deleted: what it records is left out
 		for range 4 {
 			if err := collector.Sweep(t.Context(), time.Time{}); err != nil {
 				t.Fatal(err)

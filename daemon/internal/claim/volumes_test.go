@@ -74,7 +74,7 @@ func TestTerminate_WaitsForVolumesOnlyWithinTheTerminationGracePeriod(t *testing
 	}
 }
 
-// The whole way: the instance lives while a volume is attached, and goes then.
+// The whole way: the instance lives while a volume is attached, and is terminated then.
 func TestTerminate_TheInstanceOutlivesItsVolumes(t *testing.T) {
 	d := newDrained(t)
 	cloud := &endingCloud{lateCloud: lateCloud{state: "running"}}

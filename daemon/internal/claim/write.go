@@ -23,7 +23,7 @@ func (c *Controller) writeStatus(ctx context.Context, claim, want *v1.NodeClaim)
 	for n := 1; apierrors.IsConflict(err) && n < tries; n++ {
 		live, fault := c.Claims.Get(ctx, claim.Name, metav1.GetOptions{})
 		if fault != nil || live.UID != claim.UID || live.Unread != "" {
-			break // it is gone, or the answer of the next Reconcile
+			break // it is deleted, or the answer of the next Reconcile
 		}
 		next := live.DeepCopy()
 		c.carry(next, claim, want)

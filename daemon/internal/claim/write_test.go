@@ -126,8 +126,8 @@ func TestLaunch_AConflictRepeatsNoCallThatLaunchedNothing(t *testing.T) {
 	}
 }
 
-// Finalizers go and come whatever else of the object changes at the same time: kubelets write
-// their Nodes every few seconds.
+// Finalizers are removed and added whatever else of the object changes at the same time:
+// kubelets write their Nodes every few seconds.
 func TestFinalizers_NameNoVersion(t *testing.T) {
 	s, ec2 := goingAway(t)
 	_, node := registered()

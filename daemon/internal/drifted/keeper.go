@@ -271,7 +271,7 @@ func annotate(object metav1.Object, annotations map[string]string) translate.Pat
 	return translate.PatchOfVersion(object, map[string]any{"annotations": annotations})
 }
 
-// unlessOutdated drops an error that says that the object is gone or has changed: the
+// unlessOutdated drops an error that says that the object is deleted or has changed: the
 // next sweep sees the newer version.
 func unlessOutdated(err error, format string, args ...any) error {
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {

@@ -34,7 +34,7 @@ type Handback struct {
 // nodesByProvider has Nodes by spec.providerID.
 type nodesByProvider map[string]*corev1.Node
 
-// Run goes through all objects. Its error names what stands against handing back.
+// Run looks at all objects. Its error names what stands against handing back.
 func (h *Handback) Run(ctx context.Context) error {
 	if err := h.stopped(ctx); err != nil {
 		return err
@@ -243,7 +243,7 @@ func (h *Handback) dryRun() []string {
 }
 
 // again repeats a write that others came before: kubelets write their Nodes every few
-// seconds. What is gone needs none.
+// seconds. What is deleted needs none.
 func again(write func() error, of string) error {
 	err := retry.RetryOnConflict(retry.DefaultRetry, write)
 	if err == nil || apierrors.IsNotFound(err) {

@@ -89,7 +89,7 @@ func (m *Marker) mark(ctx context.Context, claim *v1.NodeClaim, e Event) error {
 	}).JSON()
 	got, err := m.Claims.Patch(ctx, claim.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: translate.FieldManager})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // the NodeClaim is gone or was replaced
+		return nil // the NodeClaim is deleted or was replaced
 	}
 	if err != nil {
 		return fmt.Errorf("interruption of nodeclaim %s write: %w", claim.Name, err)

@@ -38,7 +38,7 @@ type Event struct {
 	Kind       Kind
 	InstanceID string
 	Time       time.Time // when AWS sent it
-	Deadline   time.Time // when the instance ends; zero: it may go on
+	Deadline   time.Time // when the instance ends; zero: it may stay
 }
 
 // envelope has the members of EventBridge's envelope that Parse reads.

@@ -49,7 +49,7 @@ func (s *Server) serve(name string) {
 	}
 }
 
-// gone is the object if it is to go.
+// gone is the object if it is to be deleted.
 func gone[T any](object *T, goes bool) *T {
 	if goes {
 		return object

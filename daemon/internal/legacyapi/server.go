@@ -59,7 +59,7 @@ type Server struct {
 	settings     string                                // the ConfigMap karpenter-global-settings in JSON; "" for none
 	provisioners map[string]*unstructured.Unstructured // newest versions, by name
 	templates    map[string]*unstructured.Unstructured
-	deleted      map[string]string    // resource version at which a template went
+	deleted      map[string]string    // resource version at which a template was deleted
 	pools        map[string]types.UID // NodePools of the cluster, by name
 	classes      map[string]types.UID // EC2NodeClasses of the cluster
 	served       map[string]*served   // by Provisioner

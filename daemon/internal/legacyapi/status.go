@@ -126,8 +126,8 @@ func (s *Server) listTemplates() []*unstructured.Unstructured {
 	return slices.Collect(maps.Values(s.templates))
 }
 
-// ignoreOutdated drops an error that says that the object is gone or has changed: the next
-// Sync sees the newer version.
+// ignoreOutdated drops an error that says that the object is deleted or has changed: the
+// next Sync sees the newer version.
 func ignoreOutdated(err error) error {
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil

@@ -112,7 +112,7 @@ func (c Classes) UpdateStatus(ctx context.Context, class *awsv1.EC2NodeClass, o 
 	return there(written, wire.ResourceProvisioner, class.Name)
 }
 
-// there is the object, or an error that says that it is gone.
+// there is the object, or an error that says that it is deleted.
 func there[T any](object *T, resource, name string) (*T, error) {
 	if object == nil {
 		return nil, apierrors.NewNotFound(schema.GroupResource{Group: wire.CoreGroup, Resource: resource}, name)

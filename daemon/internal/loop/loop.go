@@ -32,7 +32,7 @@ const (
 // WorkLimit bounds one Step, in units of work. A larger decision is made in pieces,
 // and each piece is carried out before the next. The benchmarks with up to 50,000
 // pods need at most 4 units. With 10,000 pods one unit takes 5 to 70 ms on one
-// core. So the first launches go out within about a second, however many pools,
+// core. So the first launches are made within about a second, however many pools,
 // preferences and limits a plan has to consider.
 const WorkLimit = 16
 

@@ -20,7 +20,7 @@ import (
 
 const (
 	// ReportsEvery is how often a ReportKeeper looks whether a node has reported something
-	// new: sooner than a node that came in vain can be gone.
+	// new: sooner than a node that came in vain can be deleted.
 	ReportsEvery = time.Second
 	// reportsKey is where the ConfigMap has the reports, and reportsFormat changes when those
 	// of an older release cannot be read any more.
@@ -259,7 +259,7 @@ func (k *ReportKeeper) record(reports catalog.Reports) {
 	k.Recorder.SmallerTypesCounted(count)
 }
 
-// forgetAllBut forgets what was told of classes that are gone, also before a restart. A class
+// forgetAllBut forgets what was told of classes that are deleted, also before a restart. A class
 // that is made again under the name is another object: it has no Event yet.
 func (k *ReportKeeper) forgetAllBut(classes []*awsv1.EC2NodeClass) {
 	for key := range k.events {

@@ -109,7 +109,7 @@ func (r *replica) writes() (n int) {
 	return n
 }
 
-// The node in vain is gone when the next daemon starts.
+// The node in vain is deleted when the next daemon starts.
 func TestReports_SurviveARestartWhenTheNodeIsGone(t *testing.T) {
 	r := newReplica(t)
 	r.Begin(t.Context())
@@ -190,7 +190,7 @@ func TestReports_AreToldInOneEventAndCountedAlsoAfterARestart(t *testing.T) {
 	}
 }
 
-// An Event is of an object, and goes with it.
+// An Event is of an object, and is forgotten with it.
 func TestReports_AClassThatIsMadeAgainUnderItsNameIsToldAgain(t *testing.T) {
 	r := newReplica(t)
 	r.Begin(t.Context())

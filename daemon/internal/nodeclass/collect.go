@@ -19,11 +19,12 @@ const CollectEvery = 30 * time.Minute
 const collectAge = time.Hour
 
 // Collect deletes the instance profiles that nothing needs any more: those of earlier
-// roles, and of classes that somebody removed by force. A profile goes if in two calls
-// one after the other no class and no NodeClaim names it. What runs on an instance loses
-// its rights with the profile, and a NodeClaim exists as long as its instance. NodeClaims
-// of earlier versions do not name their profile: as long as a class has any, its profiles
-// stay. In an isolated network IAM is asked only where a class has a role, as for all else.
+// roles, and of classes that somebody removed by force. A profile is deleted if in two
+// calls one after the other no class and no NodeClaim names it. What runs on an instance
+// loses its rights with the profile, and a NodeClaim exists as long as its instance.
+// NodeClaims of earlier versions do not name their profile: as long as a class has any, its
+// profiles stay. In an isolated network IAM is asked only where a class has a role, as for
+// all else.
 func (r *Reconciler) Collect(ctx context.Context, now time.Time) error {
 	hasRole := func(c *awsv1.EC2NodeClass) bool { return c.Spec.Role != "" }
 	if r.Isolated && !slices.ContainsFunc(r.Objects.EC2NodeClasses(), hasRole) {

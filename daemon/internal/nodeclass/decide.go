@@ -283,7 +283,7 @@ func decideProfile(class *awsv1.EC2NodeClass, status *awsv1.EC2NodeClassStatus, 
 	return decided
 }
 
-// decideNamedProfile goes by what EC2 says of a launch with the profile.
+// decideNamedProfile decides by what EC2 says of a launch with the profile.
 func decideNamedProfile(spec awsv1.EC2NodeClassSpec, launch error) *verdict {
 	switch {
 	case spec.InstanceProfile == "":

@@ -15,7 +15,7 @@ import (
 )
 
 // profileWithin bounds the calls to IAM for one class. AWS shows a new role late, and a
-// role that does not exist must not hold up the other classes: the next look goes on.
+// role that does not exist must not hold up the other classes: the next look continues.
 const profileWithin = 5 * time.Second
 
 // rootPath is the path of a profile that was made without one.
@@ -148,7 +148,7 @@ func (r *Reconciler) warnUnlisted(err error) {
 }
 
 // deleteProfile deletes the profile if its tags say that it may. It is no error if the
-// profile is gone.
+// profile does not exist.
 func (r *Reconciler) deleteProfile(ctx context.Context, name string, mayGo func(tags map[string]string) bool) error {
 	asking, cancel := context.WithTimeout(ctx, profileWithin)
 	have, err := r.Cloud.GetInstanceProfile(asking, name)
@@ -169,7 +169,7 @@ func (r *Reconciler) deleteProfile(ctx context.Context, name string, mayGo func(
 }
 
 // neededProfiles has the names of the profiles that any class or NodeClaim names. Those
-// that only the class gone was made or found for do not count.
+// that only the deleted class was made or found for do not count.
 func (r *Reconciler) neededProfiles(gone *awsv1.EC2NodeClass) map[string]bool {
 	needed := map[string]bool{}
 	for _, class := range r.Objects.EC2NodeClasses() {

@@ -105,7 +105,7 @@ func New(c Config) *Reconciler {
 }
 
 // Enqueue schedules Reconcile for a class. Call it when the class changed, or when a
-// NodeClaim that refers to it is gone.
+// NodeClaim that refers to it is deleted.
 func (r *Reconciler) Enqueue(name string) { r.queue.Add(name) }
 
 // Run reconciles what is enqueued, some classes at a time, until ctx ends: one for which AWS
@@ -194,8 +194,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, name string) (again time.Dur
 	return refreshNotReady, nil
 }
 
-// newest returns the newest version of the class, nil if it is gone or another one has its
-// name, and says whether it is another one than that which was known.
+// newest returns the newest version of the class, nil if it is deleted or another one has
+// its name, and says whether it is another one than that which was known.
 func (r *Reconciler) newest(known *awsv1.EC2NodeClass) (is *awsv1.EC2NodeClass, changed bool) {
 	is, there := r.Objects.EC2NodeClass(known.Name)
 	if !there || is.UID != known.UID {

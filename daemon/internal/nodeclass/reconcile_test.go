@@ -278,7 +278,7 @@ func claimOf(class string) *v1.NodeClaim {
 	return c
 }
 
-// The finalizer goes whatever else of the class changes while AWS is asked.
+// The finalizer is removed whatever else of the class changes while AWS is asked.
 func TestReconcile_ReleasesAClassThatOthersWriteAllTheTime(t *testing.T) {
 	w, r := newWorld()
 	now := metav1.NewTime(at(0))

@@ -1,4 +1,4 @@
-// Package podevent keeps on each NodeClaim when the last pod came to its node or went
+// Package podevent keeps on each NodeClaim when the last pod came to its node or left it
 // (status.lastPodEventTime), and whether the node has been quiet for the NodePool's
 // consolidateAfter (condition Consolidatable). Both are Karpenter's. Pods of
 // DaemonSets and Jobs and static pods do not count.
@@ -202,7 +202,7 @@ func (k *Keeper) pods(claim *v1.NodeClaim) (pods map[types.UID]struct{}, newest 
 }
 
 // counts says whether the pod is one that comes to stay: it needs another place when
-// its node goes, and is not of a Job, whose pods come and go by themselves.
+// its node is deleted, and is not of a Job, whose pods come and go by themselves.
 func counts(p *corev1.Pod) bool {
 	ref := metav1.GetControllerOfNoCopy(p)
 	return translate.Moves(p) && (ref == nil || ref.Kind != "Job")

@@ -189,8 +189,8 @@ func setStatus(p *v1.NodePool, class *awsv1.EC2NodeClass, claims []*v1.NodeClaim
 	}
 }
 
-// podsLeave says whether pods move away from the node of the NodeClaim. One that goes at
-// once, as at the end of its life or when somebody deletes it, says no reason.
+// podsLeave says whether pods move away from the node of the NodeClaim. One that is
+// deleted at once, as at the end of its life or when somebody deletes it, says no reason.
 func podsLeave(c *v1.NodeClaim) bool {
 	if why := c.Conditions().Get(v1.ConditionDisruptionReason); why.IsTrue() {
 		return !plan.DeleteReason(why.Reason).Traits().Empty

@@ -14,7 +14,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 )
 
-// RemembersFor is how long after the last pod of a Job is gone its controller counts as
+// RemembersFor is how long after the last pod of a Job is removed its controller counts as
 // there: a descheduler is often a CronJob, which runs once a day at the least.
 const RemembersFor = 24 * time.Hour
 
@@ -75,7 +75,7 @@ func (r *Readers) Observe(o metav1.Object) {
 	}
 }
 
-// Forget is told that the object is gone.
+// Forget is told that the object is deleted.
 func (r *Readers) Forget(o metav1.Object) {
 	if _, is := o.(*corev1.Pod); !is {
 		return

@@ -85,7 +85,7 @@ func TestReaders_AreRememberedBetweenTheRunsOfACronJob(t *testing.T) {
 
 // A pod that was evicted by its kubelet stays as an object for as long as nobody deletes it,
 // and one that is no reader any more may stay for ever. A new pod may have the name of one that
-// is gone.
+// is deleted.
 func TestReaders_OnlyPodsThatRunCount(t *testing.T) {
 	r := taints.NewReaders(nil)
 	found := func(when, want string) {

@@ -118,7 +118,7 @@ func TestAudits_LogsOnceAnHourOrWhenAConstraintsPriceHasChanged(t *testing.T) {
 			{of(quantity.NanoDollars), time.Minute, 1},
 			{of(quantity.NanoDollars * 104 / 100), time.Minute, 1},
 			{of(quantity.NanoDollars * 12 / 10), time.Minute, 2},
-			{plan.Audit{Claims: 1}, time.Minute, 3}, // the rule is gone
+			{plan.Audit{Claims: 1}, time.Minute, 3}, // without the rule
 			{plan.Audit{Claims: 1}, time.Hour, 4},
 			{plan.Audit{}, 2 * time.Hour, 4}, // no fleet, nothing to say
 		} {

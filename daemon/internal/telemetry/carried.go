@@ -14,7 +14,7 @@ import (
 // A deletion or a taint that a live look declines, or that meets a conflict, is planned
 // again. So these actions are reported by whoever carries them out, and not with the plan.
 
-// Disrupted reports that a node is about to go: it is tainted now.
+// Disrupted reports that a node is about to be deleted: it is tainted now.
 func (r *Recorder) Disrupted(d plan.Disrupt) {
 	r.Logger.Info("disrupt node", "node", d.Node, "nodeclaim", d.Claim, "reason", d.Why, "detail", d.Detail, "saves", d.Saves.Dollars())
 	r.both(d.Claim, d.ClaimUID, d.Node, disruptionTerminating, "Disrupting Node: "+string(d.Why))

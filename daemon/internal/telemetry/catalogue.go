@@ -38,7 +38,7 @@ func newCatalogue() catalogue {
 }
 
 // SmallerTypesCounted sets how many instance types have less for pods than expected. It takes
-// out the classes that are gone, and no others: a scrape meanwhile would find none.
+// out the classes that are deleted, and no others: a scrape meanwhile would find none.
 func (r *Recorder) SmallerTypesCounted(byClass map[string]int) {
 	for class := range r.counted {
 		if _, there := byClass[class]; !there {

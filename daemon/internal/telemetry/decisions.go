@@ -31,7 +31,7 @@ type Decisions struct {
 
 func newDecisions() *Decisions { return &Decisions{newest: newest{every: standingsEvery}} }
 
-// NodeDecision says why a node stays or goes. Exactly one of Goes and Stays is set.
+// NodeDecision says why a node stays or is deleted. Exactly one of Goes and Stays is set.
 type NodeDecision struct {
 	NodeClaim    string     `json:"nodeclaim"`
 	Node         string     `json:"node,omitempty"`
@@ -40,14 +40,14 @@ type NodeDecision struct {
 	Goes         string     `json:"goes,omitempty"`
 	Move         string     `json:"move,omitempty"`
 	Stays        string     `json:"stays,omitempty"`
-	For          string     `json:"for,omitempty"` // what a node that stays would go for
+	For          string     `json:"for,omitempty"` // what a node that stays would be deleted for
 	Until        *time.Time `json:"until,omitempty"`
 	Why          string     `json:"why"`
 	Remedy       string     `json:"remedy,omitempty"`
 	Lost         []string   `json:"podsWithoutController,omitempty"`
 }
 
-// PoolDecision says why no more nodes of a NodePool go, or what goes.
+// PoolDecision says why no more nodes of a NodePool are deleted, or which are.
 type PoolDecision struct {
 	NodePool string           `json:"nodepool"`
 	Standing string           `json:"standing"`
@@ -70,7 +70,8 @@ type MoveDecision struct {
 	SavingPerHour string   `json:"savingPerHour,omitempty"`
 }
 
-// TargetDecision is the nodes with pods that are to go to save money and have not begun to.
+// TargetDecision is the nodes with pods that are to be deleted to save money and whose
+// removal has not begun.
 type TargetDecision struct {
 	NodeClaims    []string `json:"nodeclaims"`
 	SavingPerHour string   `json:"savingPerHourAtMost"`
@@ -239,6 +240,6 @@ func (d *Decisions) Handler() http.Handler {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(report) // who asked may be gone
+		_ = json.NewEncoder(w).Encode(report) // who asked may not listen any more
 	})
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
-// disruptions measures which nodes go, may go and stay. One goroutine counts, another one
-// sets the gauges.
+// disruptions measures which nodes are deleted, may be deleted, and stay. One goroutine
+// counts, another one sets the gauges.
 type disruptions struct {
 	claims                      *prometheus.CounterVec // deleted
 	decisions, byPool, failures *prometheus.CounterVec
@@ -95,11 +95,11 @@ func snake(reason string) string {
 // Karpenter's values of the label decision.
 const decisionDelete, decisionReplace = "delete", "replace"
 
-// decision is what a Step decided about nodes that go for the same reason.
+// decision is what a Step decided about nodes that are deleted for the same reason.
 type decision struct {
 	kind   string // decisionDelete or decisionReplace
 	reason string
-	claims []string // that go
+	claims []string // that are deleted
 }
 
 // consolidation is Karpenter's consolidation_type: how the decision saves money.

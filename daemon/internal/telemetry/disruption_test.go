@@ -369,7 +369,7 @@ func TestRecorder_SaysWhyEvictedPodsAreLeftToTheScheduler(t *testing.T) {
 	}
 }
 
-// Pools whose nodes never go to save money are not told where pods would land.
+// Pools whose nodes are never deleted to save money are not told where pods would land.
 func TestRecorder_OnlyPoolsThatSaveMoneyAreToldWherePodsLand(t *testing.T) {
 	r, events := observer()
 	in := changedFleet(t, 1, func(o *cluster.Objects) { o.Pools[0].Disruption.Policy = cluster.WhenEmpty })

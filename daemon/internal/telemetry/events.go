@@ -15,7 +15,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// disruptionEvent is the reason of an Event about nodes that go or stay.
+// disruptionEvent is the reason of an Event about nodes that are deleted or stay.
 type disruptionEvent string
 
 // The reasons. Where Karpenter has an Event with the same meaning, the reason is
@@ -98,9 +98,9 @@ func (r *Recorder) tellStandings(all plan.Standings) {
 	}
 }
 
-// tellLanding sends NodePools of which nodes go to save money an Event where something in the
-// cluster keeps the daemon from choosing where their pods land. That large fleets are left to
-// the kube-scheduler is no news.
+// tellLanding sends NodePools of which nodes are deleted to save money an Event where
+// something in the cluster keeps the daemon from choosing where their pods land. That large
+// fleets are left to the kube-scheduler is no news.
 func (r *Recorder) tellLanding(look *telling, all plan.Standings) {
 	for i := range all.Pools {
 		p := &all.Pools[i]
@@ -136,7 +136,7 @@ func staysEvent(why plan.StayReason) disruptionEvent {
 	return ""
 }
 
-// poolBlocked says whether the standing of a NodePool is that its nodes may not go.
+// poolBlocked says whether the standing of a NodePool is that its nodes may not be deleted.
 func poolBlocked(why plan.PoolReason) bool {
 	switch why {
 	case plan.PoolNotUp, plan.PoolAllPaused, plan.PoolSelfPaused, plan.PoolBudgetUsed, plan.PoolLimitFull, plan.PoolHeld:
@@ -176,7 +176,8 @@ func sourcesOf(m *cluster.Move) string {
 // replaces says whether the NodeClaim replaces others that are still there.
 func replaces(s cluster.Snapshot, c *cluster.Claim) bool { return len(s.SourcesOf(c)) > 0 }
 
-// lost sends each pod an Event that is on a node that goes and that nothing creates anew.
+// lost sends each pod an Event that is on a node that is deleted and that nothing creates
+// anew.
 func (r *Recorder) lost(s cluster.Snapshot, actions []plan.Action) {
 	for _, c := range s.InTransition() {
 		if c.Leaving() {

@@ -21,9 +21,9 @@ var (
 )
 
 // Explain asks the daemon at the address (host:port of its metrics) why a node stays or
-// goes, why no more nodes of a NodePool go, or what the last plan has for a pod and whether
-// the pod keeps its node, and prints the answer. what is "node", "pool" or "pod"; a node
-// may be named by its NodeClaim.
+// is deleted, why no more nodes of a NodePool are, or what the last plan has for a pod and
+// whether the pod keeps its node, and prints the answer. what is "node", "pool" or "pod"; a
+// node may be named by its NodeClaim.
 func Explain(ctx context.Context, out io.Writer, address, what, name string) error {
 	line, err := "", errExplain
 	if name != "" {

@@ -362,7 +362,7 @@ func (r *Recorder) NewerKubernetes(self *corev1.ObjectReference, text string) {
 	r.event(self, corev1.EventTypeWarning, "NewerKubernetes", text)
 }
 
-// Terminated reports that a NodeClaim and its instance are gone.
+// Terminated reports that a NodeClaim and its instance no longer exist.
 func (r *Recorder) Terminated(c *v1.NodeClaim, instanceID string) {
 	r.Metrics.terminated.WithLabelValues(c.Labels[v1.LabelNodePool]).Inc()
 	r.Logger.Info("terminated nodeclaim", "nodeclaim", c.Name, "instance", instanceID)

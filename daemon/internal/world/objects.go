@@ -299,7 +299,7 @@ func (w *World) take(object metav1.Object) concern {
 		w.removeClaim(o)
 		out := concern{claims: []string{o.Name}}
 		if class := w.objects.classes[o.Spec.NodeClassRef.Name]; class != nil && class.DeletionTimestamp != nil {
-			out.classes = []string{class.Name} // it may go now
+			out.classes = []string{class.Name} // it may be deleted now
 		}
 		return out
 	}

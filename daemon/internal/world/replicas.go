@@ -51,7 +51,7 @@ func (w *World) Replicas(p *corev1.Pod) (of *metav1.OwnerReference, declared int
 	return of, int64(len(pods)), pods
 }
 
-// indexSet notes whose the ReplicaSet is; nil is one that is gone.
+// indexSet notes whose the ReplicaSet is; nil is one that is deleted.
 func (w *World) indexSet(k string, r *appsv1.ReplicaSet) {
 	if by, known := w.setOwner[k]; known {
 		delete(w.setsOwned[by], k)

@@ -28,8 +28,8 @@ func viewOf(c *awsv1.EC2NodeClass, facts []catalog.Fact, market catalog.Market, 
 	return out
 }
 
-// learn notes what the node has reported, as soon as its kubelet has: plans go by it from
-// then on, too. A node that was not made by what its NodeClaim's annotations say tells
+// learn notes what the node has reported, as soon as its kubelet has: plans count on it
+// from then on, too. A node that was not made by what its NodeClaim's annotations say tells
 // nothing about the next one.
 func (w *World) learn(n *corev1.Node) {
 	if n == nil || n.Spec.ProviderID == "" || n.Status.Allocatable.Cpu().IsZero() {

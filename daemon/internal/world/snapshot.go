@@ -189,7 +189,7 @@ func (w *World) readNode(n *corev1.Node) cluster.Node {
 }
 
 // readPool reads the NodePool. It is not ready while its class cannot be read: a node that
-// went could not come back.
+// was deleted could not come back.
 func (w *World) readPool(p *v1.NodePool) cluster.Pool {
 	x := translate.Pool(p)
 	if c, known := find(w, w.objects.classes, ref{classKind, x.Class}); known && c.Unread != "" && x.Ready {

@@ -63,7 +63,7 @@ type translations struct {
 	rooms       map[string]translate.Room // by capacity reservation
 	drivers     []string                  // CSI drivers whose volumes are counted, sorted; EBS always, for EC2 names its limits
 	stale       map[ref]struct{}          // to be translated before the next Snapshot
-	conflicting map[ref]struct{}          // left out because of another object, which may go
+	conflicting map[ref]struct{}          // left out because of another object, which may be deleted
 	faults      map[ref]error             // why a translation is left out
 
 	lookups translate.Lookups

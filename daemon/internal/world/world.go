@@ -93,7 +93,7 @@ func (w *World) Changed() <-chan struct{} { return w.changed }
 // block.
 type Subscriber struct {
 	Claim func(name string) // a NodeClaim changed, or its node, or a pod on its node
-	Class func(name string) // an EC2NodeClass changed, or one of its NodeClaims is gone
+	Class func(name string) // an EC2NodeClass changed, or one of its NodeClaims is deleted
 }
 
 // Subscribe tells the subscriber of every existing object at once, and of changes
@@ -142,7 +142,7 @@ func (w *World) Observe(object metav1.Object) {
 	w.notify(concerned, subscriber)
 }
 
-// Forget removes an object that is gone.
+// Forget removes an object that is deleted.
 func (w *World) Forget(object metav1.Object) {
 	w.mu.Lock()
 	concerned, subscriber := w.remove(object), w.subscriber
@@ -150,7 +150,7 @@ func (w *World) Forget(object metav1.Object) {
 	w.notify(concerned, subscriber)
 }
 
-// Withdraw removes an object that exists in memory only. Unlike one that is gone, it may
+// Withdraw removes an object that exists in memory only. Unlike one that is deleted, it may
 // come back.
 func (w *World) Withdraw(object metav1.Object) {
 	w.mu.Lock()
