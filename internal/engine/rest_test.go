@@ -120,7 +120,7 @@ func TestStandings_ANodeThatWaitsForTheFleetSaysUntilWhen(t *testing.T) {
 		w.obey(out)
 		w.now = w.now.Add(100 * time.Millisecond)
 	}
-	for _, want := range []string{"pods have come or gone, or nodes were launched, a short time ago", "the last search was a short time ago", "the nodes that the last search chose go first, for five minutes at most"} {
+	for _, want := range []string{"pods have come or gone, or nodes were launched, a short time ago", "the last search was a short time ago", "the nodes that the last search chose are deleted first, for five minutes at most"} {
 		if !said[want] {
 			t.Errorf("no node waits because %s; said: %v", want, said)
 		}

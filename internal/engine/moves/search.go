@@ -65,7 +65,7 @@ func (m *mover) search() bool {
 	}
 	s.whole = s.whole.after(next, m.View.Policy.WholeTries)
 	s.search, s.target = nil, found
-	tell(m, "search ends: %d nodes are to go", len(found.names))
+	tell(m, "search ends: %d nodes are to be deleted", len(found.names))
 	if len(found.names) > 0 {
 		s.rests = 0
 		return true

@@ -73,7 +73,7 @@ func (s *State) expected(v view.View) delay {
 	switch end := s.at.Add(targetLasts); {
 	case s.search != nil:
 	case len(s.target.names) > 0 && v.Now.Before(end):
-		return delay{until: end, says: "the nodes that the last search chose go first, for five minutes at most"}
+		return delay{until: end, says: "the nodes that the last search chose are deleted first, for five minutes at most"}
 	case len(s.whole.queue) == 0:
 		if d, waits := later.delay(v); waits {
 			return d

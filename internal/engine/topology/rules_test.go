@@ -167,7 +167,7 @@ func TestSpread_PodsDoNotAllMoveToTheLastHost(t *testing.T) {
 	s.vacated = []topology.Vacated{{Node: "b", Alone: true}}
 	table := s.table(t, web)
 	s.expect(t, table, 0, map[string]int64{"a": 0})
-	if why := table.Why(0, s.places["a"]); !strings.Contains(why, "without 1 node about to go") {
+	if why := table.Why(0, s.places["a"]); !strings.Contains(why, "without 1 node about to be deleted") {
 		t.Errorf("why = %q", why)
 	}
 }

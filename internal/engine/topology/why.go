@@ -51,7 +51,7 @@ func (r *spreadRule) why(s *spot) string {
 		text += fmt.Sprintf(", minDomains %d", r.minDomains)
 	}
 	if n := len(r.vacated); n > 0 {
-		text += fmt.Sprintf(", without %s about to go", quantity.Count(int64(n), "node"))
+		text += fmt.Sprintf(", without %s about to be deleted", quantity.Count(int64(n), "node"))
 	}
 	return text
 }
