@@ -119,7 +119,7 @@ type Options struct {
 	MinValuesPolicy                 string
 	Landing                         string
 	NodeCost                        string            // dollars an hour; see CheckNodeCost
-	PauseDisruption                 bool              // no node goes for a reason that budgets bound
+	PauseDisruption                 bool              // no node is deleted for a reason that budgets bound
 	ReservedENIs                    int32             // network interfaces of each instance that pods do not use
 	MemoryOverhead                  string            // part of the memory; see ParseMemoryOverhead
 	ClusterCA                       string            // see ParseClusterCA; empty: what EKS reports
@@ -300,6 +300,6 @@ func NewerKubernetes(version string) string {
 	if kubernetesMinor(version) <= MaxKubernetesMinor {
 		return ""
 	}
-	return fmt.Sprintf("kubernetes version %q is newer than 1.%d to 1.%d, which this release is made for: the daemon goes on with what it knows; "+
+	return fmt.Sprintf("kubernetes version %q is newer than 1.%d to 1.%d, which this release is made for: the daemon continues with what it knows; "+
 		"upgrade the provider and the daemon once a release names the version", version, MinKubernetesMinor, MaxKubernetesMinor)
 }

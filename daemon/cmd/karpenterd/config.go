@@ -74,7 +74,7 @@ func (g *given) bind(flags *pflag.FlagSet, env func(string) string) {
 	text(&g.minValues, "min-values-policy", install.EnvMinValuesPolicy, install.MinValuesStrict, "if a NodePool's minValues cannot be met, Strict: launch nothing; BestEffort: launch what comes closest")
 	text(&g.landing, "landing", install.EnvLanding, install.LandingAuto, "how pods come to their places that are evicted to save money. auto: as bind, unless other controllers act on closed nodes or the cluster is large; bind: nodes with room are closed for seconds, and the daemon binds the pods; prefer: the kube-scheduler chooses")
 	text(&g.nodeCost, "node-cost", install.EnvNodeCost, install.DefaultNodeCost, "dollars an hour that each node costs beside its instance, volumes and public address, such as licences; 0 for none")
-	g.toggle(flags, env, &g.pause, "pause-disruption", install.EnvPauseDisruption, "no node goes for a reason that disruption budgets bound: nodes stay that are empty or could be cheaper, that have drifted or expire")
+	g.toggle(flags, env, &g.pause, "pause-disruption", install.EnvPauseDisruption, "no node is deleted for a reason that disruption budgets bound: nodes stay that are empty or could be cheaper, that have drifted or expire")
 	g.toggle(flags, env, &g.fips, "use-fips-endpoint", install.EnvFIPS, "call the FIPS endpoints of AWS")
 	g.toggle(flags, env, &g.dualStack, "use-dualstack-endpoint", install.EnvDualStack, "call the dual-stack endpoints of AWS, which answer by IPv6, too")
 	g.bindMachines(flags, env, text)

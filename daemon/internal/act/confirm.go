@@ -19,7 +19,7 @@ import (
 )
 
 // gone is why nothing is deleted where the object is not there any more.
-const gone = "it is gone"
+const gone = "it no longer exists"
 
 // budgets are the PodDisruptionBudgets as the API server has them. All deletions of a plan
 // share one list for each namespace.

@@ -100,7 +100,7 @@ func (c *Collector) Sweep(ctx context.Context, _ time.Time) error {
 		}
 		vanished[claim.UID] = true
 		if c.vanished[claim.UID] {
-			c.Logger.Info("delete nodeclaim whose instance is gone", "nodeclaim", claim.Name, "instance", claim.Status.ProviderID)
+			c.Logger.Info("delete nodeclaim whose instance no longer exists", "nodeclaim", claim.Name, "instance", claim.Status.ProviderID)
 			faults = append(faults, c.deleteClaim(ctx, claim))
 		}
 	}
@@ -262,7 +262,7 @@ func (c *Collector) free(ctx context.Context, node *corev1.Node, owner metav1.Ow
 	if live.UID != node.UID || ready(live) {
 		return nil
 	}
-	c.Logger.Warn("remove node whose nodeclaim was removed by force and whose instance is gone", "node", node.Name, "nodeclaim", owner.Name)
+	c.Logger.Warn("remove node whose nodeclaim was removed by force and whose instance no longer exists", "node", node.Name, "nodeclaim", owner.Name)
 	return c.removeNode(ctx, live)
 }
 

@@ -38,7 +38,7 @@ func (c *Controller) awaitNode(ctx context.Context, claim *v1.NodeClaim) (time.D
 // put the Node back. So the API server decides, and only after a grace.
 func (c *Controller) missNode(ctx context.Context, claim *v1.NodeClaim) (time.Duration, error) {
 	if claim.Status.NodeName == "" {
-		return 0, fmt.Errorf("nodeclaim %s is registered and has no status.nodeName, so its node cannot be looked up: delete the NodeClaim if the node is gone", claim.Name)
+		return 0, fmt.Errorf("nodeclaim %s is registered and has no status.nodeName, so its node cannot be looked up: delete the NodeClaim if the node no longer exists", claim.Name)
 	}
 	node, up, err := c.liveNode(ctx, claim)
 	if err != nil {
@@ -52,7 +52,7 @@ func (c *Controller) missNode(ctx context.Context, claim *v1.NodeClaim) (time.Du
 	if left := nodeGrace - c.Now().Sub(since.(time.Time)); left > 0 {
 		return left, nil
 	}
-	c.Logger.Info("delete nodeclaim whose node is gone", "nodeclaim", claim.Name, "node", claim.Status.NodeName)
+	c.Logger.Info("delete nodeclaim whose node no longer exists", "nodeclaim", claim.Name, "node", claim.Status.NodeName)
 	return 0, c.deleteClaim(ctx, claim)
 }
 

@@ -87,7 +87,7 @@ func (h *Handback) stopped(ctx context.Context) error {
 		p := &pods.Items[i]
 		if p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
 			return fmt.Errorf("the daemon still runs as pod %s/%s, and would write everything again: "+
-				"run kubectl -n %s scale deployment %s --replicas=0, wait until its pods are gone, and try again; nothing was changed",
+				"run kubectl -n %s scale deployment %s --replicas=0, wait until its pods are deleted, and try again; nothing was changed",
 				p.Namespace, p.Name, p.Namespace, install.DefaultName)
 		}
 	}
