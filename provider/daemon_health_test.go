@@ -194,7 +194,7 @@ func TestGoing_ObjectsThatSomebodyDeletesAreSaidInThePlan(t *testing.T) {
 			wantWarning(t, i.read())
 			c.change(tt.path, going)
 			wantWarning(t, i.read(), append(held, tt.named)...)
-			wantError(t, i.apply(with(tt.config, tt.changed)), tt.named, "is being deleted since", "somebody/holds", "Wait until the object is gone")
+			wantError(t, i.apply(with(tt.config, tt.changed)), tt.named, "is being deleted since", "somebody/holds", "Wait until the object is deleted")
 			if field(c.look(tt.path), "spec", "weight") != field(tt.config, "weight") {
 				t.Error("the object that goes was changed")
 			}

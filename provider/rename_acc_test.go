@@ -252,7 +252,7 @@ func TestRename_TheOldPoolStaysUntilTheNewOneIsReady(t *testing.T) {
 		r.wait.Store(true)
 		for range 2 {
 			wantError(t, pool.apply(next), `karpenter_node_pool "before"`, `NodePool "after" exists and is not ready, so NodePool "before" was not deleted`, "condition Ready",
-				"apply again: the apply goes on", `set name = "before" and apply: the apply deletes NodePool "after"`)
+				"apply again: the apply continues", `set name = "before" and apply: the apply deletes NodePool "after"`)
 			r.wantPools("after", "before")
 			if got := pool.text("name"); got != "before" {
 				t.Errorf("the state has the name %s", got)

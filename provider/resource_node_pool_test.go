@@ -150,7 +150,7 @@ func TestNodePool_ANewNameReplacesNothingAndIsSaid(t *testing.T) {
 	if len(p.problems) != 1 || p.problems[0].Severity != tfprotov6.DiagnosticSeverityWarning {
 		t.Fatalf("problems %v, want one warning", p.problems)
 	}
-	for _, part := range []string{`karpenter_node_pool "spot"`, `creates NodePool "cheap"`, `deletes NodePool "spot"`, `all nodes of "spot" go`} {
+	for _, part := range []string{`karpenter_node_pool "spot"`, `creates NodePool "cheap"`, `deletes NodePool "spot"`, `all nodes of "spot" are deleted`} {
 		if !strings.Contains(p.problems[0].Detail, part) {
 			t.Errorf("the warning lacks %q: %s", part, p.problems[0].Detail)
 		}

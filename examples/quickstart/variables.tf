@@ -9,7 +9,7 @@ variable "region" {
 }
 
 variable "consolidate_after" {
-  description = "How long no pod must have come to a node or gone from it before the node may be removed or replaced to save money."
+  description = "How long no pod must have come to a node or left it before the node may be removed or replaced to save money."
   type        = string
   default     = "30s"
 }

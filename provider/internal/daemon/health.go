@@ -29,7 +29,7 @@ func (r *daemon) warnHealth(ctx context.Context, c *Cluster, m daemonModel, live
 	namespace := m.Namespace.ValueString()
 	look := fmt.Sprintf("Look at its pods (kubectl get pods -n %[1]s -l app.kubernetes.io/name=%[2]s) and at its log (kubectl logs -n %[1]s -l app.kubernetes.io/name=%[2]s --tail=50).", namespace, install.DefaultName)
 	if available < wanted {
-		effect := "The daemon has no other replica to go on with if one more ends."
+		effect := "The daemon has no other replica to continue with if one more ends."
 		if available == 0 {
 			effect = "Nobody launches, replaces or terminates nodes."
 		}

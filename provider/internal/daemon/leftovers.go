@@ -33,7 +33,7 @@ func (r *daemon) awaitNoLeftovers(ctx context.Context, state daemonModel, diags 
 		return fmt.Errorf("%w of cluster %q: %s", failure.ErrLeftovers, cluster, left)
 	case err != nil:
 		diags.AddWarning("AWS was not searched for leftovers", fmt.Sprintf(
-			"karpenter_daemon %q: %v.\n\nThe destroy goes on. Whether instances, launch templates, instance profiles or network interfaces are left, is not known: look for the tag eks:eks-cluster-name = %s.", managed.ImportID(state), err, cluster))
+			"karpenter_daemon %q: %v.\n\nThe destroy continues. Whether instances, launch templates, instance profiles or network interfaces are left, is not known: look for the tag eks:eks-cluster-name = %s.", managed.ImportID(state), err, cluster))
 	}
 	return nil
 }

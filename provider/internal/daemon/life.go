@@ -75,7 +75,7 @@ func (r *daemon) Observe(ctx context.Context, j managed.Job[*Cluster], state *da
 		warnRenamed(&r.Base, j.Diags, state, in)
 	}
 	for _, object := range seen.going {
-		kubeobject.WarnGoing(&r.Base, j.Diags, state, object, "The next apply waits until it is gone, and creates it anew.")
+		kubeobject.WarnGoing(&r.Base, j.Diags, state, object, "The next apply waits until it is deleted, and creates it anew.")
 	}
 	return true, nil
 }

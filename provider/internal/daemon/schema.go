@@ -209,7 +209,7 @@ func needsAttribute() schema.Attribute {
 	return schema.SetAttribute{
 		Optional: true, ElementType: types.StringType,
 		MarkdownDescription: "Ids of what the daemon and its nodes need while they run and no other argument names, such as `node_group_arn` of the node group that the daemon runs on, routes to a NAT gateway, add-ons. " +
-			"It only sets the order, as `depends_on` would, but may name single values of a module: Terraform creates what is named before the daemon, and destroys it when the nodes are drained and the daemon is gone. " +
+			"It only sets the order, as `depends_on` would, but may name single values of a module: Terraform creates what is named before the daemon, and destroys it when the nodes are drained and the daemon is deleted. " +
 			"The provider does not look at the values. A change of them changes nothing in the cluster.",
 	}
 }
@@ -254,7 +254,7 @@ func (r *daemon) planEndpoints(ctx context.Context, config daemonModel, plan *da
 func pauseDisruptionAttribute() schema.Attribute {
 	return schema.BoolAttribute{
 		Optional: true, Computed: true, Default: booldefault.StaticBool(false),
-		MarkdownDescription: "Pause disruption in the whole cluster, such as during an incident: no node goes because it is empty, could be cheaper, has drifted or expires. " +
+		MarkdownDescription: "Pause disruption in the whole cluster, such as during an incident: no node is deleted because it is empty, could be cheaper, has drifted or expires. " +
 			"Nodes are still launched, interrupted nodes are replaced, and nodes, NodeClaims and NodePools that a user deletes are drained. " +
 			"What the daemon has not deleted yet stays; a drain that has begun ends. Default `false`. For one node pool, use the annotation `" + v1.AnnotationPauseDisruption + "`.",
 	}

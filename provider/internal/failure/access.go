@@ -16,7 +16,7 @@ func accessRemedy(err error) string {
 	case errors.Is(err, ErrConfigUnknown):
 		return "The provider's configuration uses a value that is known only after apply. First apply the resource that gives the value, or create both in one apply."
 	case errors.Is(err, ErrClusterGone):
-		return "Nothing was read or changed. Check eks.cluster_name and the provider's region. If the cluster was deleted, its objects are gone: set accept_new_cluster = true in the provider's configuration, and their resources leave the state."
+		return "Nothing was read or changed. Check eks.cluster_name and the provider's region. If the cluster was deleted, its objects no longer exist: set accept_new_cluster = true in the provider's configuration, and their resources leave the state."
 	case errors.Is(err, ErrAccount):
 		return "Nothing was read or changed. Use credentials of another account (profile, assume_role, AWS_PROFILE), or correct allowed_account_ids or forbidden_account_ids."
 	case errors.Is(err, credentials.ErrRegion):

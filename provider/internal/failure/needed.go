@@ -26,7 +26,7 @@ func neededRemedy(err error) string {
 			"Otherwise delete by hand what is named: aws ec2 terminate-instances, delete-network-interface and delete-launch-template, aws iam delete-instance-profile."
 	case errors.Is(err, ErrReferenced):
 		return "A node class that is being deleted is not ready, so these node pools could launch nothing, and a deletion cannot be taken back. First give the node pools another node class, or delete them. " +
-			"To rename a node class, give it lifecycle { create_before_destroy = true }: the new one is created, the node pools get it, their nodes are replaced, and the old one goes."
+			"To rename a node class, give it lifecycle { create_before_destroy = true }: the new one is created, the node pools get it, their nodes are replaced, and the old one is deleted."
 	case errors.Is(err, ErrRoleInUse):
 		return ReplaceRole
 	case errors.Is(err, ErrProfileInUse):
@@ -49,14 +49,14 @@ func neededRemedy(err error) string {
 const (
 	ReplaceRole = "Nodes whose instances lose the role, or whose role loses its access entry, are cut off from AWS and from the cluster, and IAM deletes no role that an instance profile has. " +
 		"To replace the role, give karpenter_node_role and karpenter_instance_profile other names, and both lifecycle { create_before_destroy = true }: the new ones are created, " +
-		"the node classes get the new instance profile, their nodes are replaced, and then the old ones go. If the replacement of the nodes takes longer, apply again. " +
+		"the node classes get the new instance profile, their nodes are replaced, and then the old ones are deleted. If the replacement of the nodes takes longer, apply again. " +
 		"The daemon deletes an instance profile that it has made for role of a node class within two hours after its last node: then apply again. " +
 		"To destroy the role, first destroy the node pools and the instance profile. An instance whose instance profile no longer exists has to be terminated."
 	ReplaceProfile = "Without the instance profile the instances lose their role: their nodes are cut off from AWS and from the cluster. " +
-		"To replace the instance profile, give it another name and lifecycle { create_before_destroy = true }: the new one is created, the node classes get it, their nodes are replaced, and then the old one goes. " +
+		"To replace the instance profile, give it another name and lifecycle { create_before_destroy = true }: the new one is created, the node classes get it, their nodes are replaced, and then the old one is deleted. " +
 		"If the replacement of the nodes takes longer, apply again. To destroy the instance profile, first destroy the node pools, and terminate instances that belong to no node pool."
 	ReplaceDaemonRole = "Without its role the daemon ends no instance: they would run, and cost, for ever. " +
-		"To replace the role, give it another name and lifecycle { create_before_destroy = true }: the new role is created, the daemon gets it, and then the old role goes. " +
+		"To replace the role, give it another name and lifecycle { create_before_destroy = true }: the new role is created, the daemon gets it, and then the old role is deleted. " +
 		"To destroy the role, first destroy the node pools, while the daemon runs. " +
 		"If another controller such as Karpenter runs the nodes, with a role of its own, remove the resource from the state (terraform state rm), and delete the role by hand."
 	KeepQueue = "Without the queue the daemon does not hear that EC2 takes a spot instance, and does not replace its node before. To destroy the queue, first destroy the node pools. A new name may be applied while nodes run. " +

@@ -27,13 +27,13 @@ func RemedyFor(err error, importBlock string) string {
 	case errors.Is(err, ErrUnproven):
 		return "If the existing object belongs to this configuration, run terraform apply -refresh-only, which records it in the state. Otherwise remove the resource from the state with terraform state rm."
 	case errors.Is(err, ErrWrongCluster):
-		return "Nothing was read or changed. Correct eks.cluster_name or kubernetes in the provider's configuration. If the cluster was deleted and created again, its objects are gone: set accept_new_cluster = true in the provider's configuration, and the resources of the old cluster leave the state."
+		return "Nothing was read or changed. Correct eks.cluster_name or kubernetes in the provider's configuration. If the cluster was deleted and created again, its objects no longer exist: set accept_new_cluster = true in the provider's configuration, and the resources of the old cluster leave the state."
 	case errors.Is(err, ErrOtherAccessEntry):
 		return "An access entry that is older than the role, or whose type is STANDARD, does not let the nodes join the cluster: EKS binds an access entry to the unique id of its role. If nobody needs this access entry, delete it (aws eks delete-access-entry), then apply again. " +
 			"If another configuration or a managed node group needs it, set access_entry = { create = false }, or, for an existing_role_arn, leave this resource out: the nodes can join already."
 	case errors.Is(err, ErrOtherAssociation):
 		return "A service account has one association only. If nobody needs the existing one, delete it (aws eks list-pod-identity-associations, aws eks delete-pod-identity-association), then apply again. " +
-			"To replace a role that has the association, do without lifecycle { create_before_destroy = true }: the old role's association goes first. Otherwise give the daemon another service_account."
+			"To replace a role that has the association, do without lifecycle { create_before_destroy = true }: the old role's association is deleted first. Otherwise give the daemon another service_account."
 	case errors.Is(err, ErrNoAccessEntries):
 		return "Change the cluster's authentication mode to API_AND_CONFIG_MAP or API (aws eks update-cluster-config --name CLUSTER --access-config authenticationMode=API_AND_CONFIG_MAP), then apply again."
 	case errors.Is(err, ErrTwice):
@@ -55,7 +55,7 @@ func RemedyFor(err error, importBlock string) string {
 	case errors.Is(err, aws.ErrConcurrent), apierrors.IsConflict(err):
 		return "Apply again."
 	case errors.Is(err, context.Canceled):
-		return "The operation was interrupted. Apply again: the apply goes on from what there is now."
+		return "The operation was interrupted. Apply again: the apply continues from what there is now."
 	case errors.Is(err, aws.ErrInUse):
 		return "Remove the object that still uses it, then apply or destroy again."
 	case apierrors.IsUnauthorized(err):
@@ -67,7 +67,7 @@ func RemedyFor(err error, importBlock string) string {
 	case apierrors.IsTooManyRequests(err):
 		return "The API server limits the rate of requests. Apply again in a minute."
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "The API server closed the connection before its answer. Apply again: the apply goes on from what there is now."
+		return "The API server closed the connection before its answer. Apply again: the apply continues from what there is now."
 	case errors.Is(err, kube.ErrKindNotServed):
 		return "Install the custom resource definitions first: declare a karpenter_daemon, and set daemon = karpenter_daemon.NAME.id in the karpenter_node_class."
 	case errors.Is(err, aws.ErrNotFound):

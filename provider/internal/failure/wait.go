@@ -20,10 +20,10 @@ import (
 func waitRemedy(err error) string {
 	switch {
 	case errors.Is(err, ErrGoing):
-		return "The object was not changed, or will go with the change: Kubernetes cannot take a deletion back. Wait until the object is gone, then apply again: the next plan creates it anew. " +
-			"The finalizer karpenter.sh/termination goes when the nodes are gone (kubectl get nodeclaims); any other finalizer goes by the program that set it."
+		return "The object was not changed, or will be deleted with the change: Kubernetes cannot take a deletion back. Wait until the object is deleted, then apply again: the next plan creates it anew. " +
+			"The finalizer karpenter.sh/termination is removed when the nodes are deleted (kubectl get nodeclaims); any other finalizer is removed by the program that set it."
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return "Somebody is deleting the namespace, which cannot be taken back. Wait until the namespace is gone, then apply again."
+		return "Somebody is deleting the namespace, which cannot be taken back. Wait until the namespace is deleted, then apply again."
 	case refusedByRule(err):
 		return "A rule of the cluster refuses the object, and the message names the rule. Change the configuration so that it keeps the rule, or change the rule, then apply again."
 	case errors.Is(err, ErrStaysNotReady):
@@ -37,7 +37,7 @@ func waitRemedy(err error) string {
 	longer := "If it only needs more time, raise the limit of the operation in the timeouts attribute."
 	switch {
 	case late.Removal:
-		return "The finalizers say what holds the object: each goes by the program that set it, so check that this program runs. Then apply or destroy again. " + longer
+		return "The finalizers say what holds the object: each is removed by the program that set it, so check that this program runs. Then apply or destroy again. " + longer
 	case late.Object.Kind == "Deployment" && len(late.Containers) > 0:
 		return fmt.Sprintf("The lines of the containers say why the pods do not run. Correct that, then apply again: nothing is replaced, and the apply waits again. For the whole log, run kubectl logs -n %s -l app.kubernetes.io/name=%s --tail=50.",
 			late.Object.Namespace, install.DefaultName)

@@ -110,7 +110,7 @@ func (r *instanceProfile) ModifyPlan(ctx context.Context, req resource.ModifyPla
 
 // anotherRole is what happens to instances whose instance profile gets another role. Source:
 // IAM API reference, RemoveRoleFromInstanceProfile.
-const anotherRole = "These instances go on with credentials of the former role until EC2 hands out those of the new one, which may take hours, and the credentials end at once when the former role is deleted. " +
+const anotherRole = "These instances keep credentials of the former role until EC2 hands out those of the new one, which may take hours, and the credentials end at once when the former role is deleted. " +
 	"To lose nothing, give the instance profile another name, too, and lifecycle { create_before_destroy = true }: the node classes get the new instance profile, and their nodes are replaced."
 
 func (m instanceProfileModel) IDs() []string { return []string{m.Name.ValueString()} }

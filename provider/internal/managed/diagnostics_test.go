@@ -58,7 +58,7 @@ func TestFail_NamesObjectFaultAndRemedy(t *testing.T) {
 		"still needed":   {failure.ErrStillNeeded, "karpenter_daemon.NAME.id"},
 		"field conflict": {&kube.ConflictError{}, "Another tool"},
 		"cluster gone":   {fmt.Errorf("%w: %w", failure.ErrClusterGone, aws.ErrNotFound), "accept_new_cluster"},
-		"going":          {failure.ErrGoing, "Wait until the object is gone"},
+		"going":          {failure.ErrGoing, "Wait until the object is deleted"},
 		"stays":          {fmt.Errorf("%w: %w", failure.ErrStaysNotReady, context.Canceled), "conditions say"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -96,9 +96,9 @@ func remedies() map[string]string {
 	return map[string]string{
 		"new cluster": "accept_new_cluster", "longer": "timeouts attribute", "interrupted": "was interrupted", "rights": "AmazonEKSClusterAdminPolicy",
 		"rule": "A rule of the cluster", "conditions": "conditions say what is missing", "containers": "lines of the containers", "pods": "kubectl describe pods",
-		"no daemon": "check that the daemon runs", "finalizers": "finalizers say what holds", "going": "Wait until the object is gone", "name": "the error says was not found",
+		"no daemon": "check that the daemon runs", "finalizers": "finalizers say what holds", "going": "Wait until the object is deleted", "name": "the error says was not found",
 		"gone": "deleted in between", "address": "address and the certificate authority", "import": "import {", "state rm": "terraform state rm", "identity": "does not accept the provider's identity",
-		"definitions": "custom resource definitions first", "namespace": "Wait until the namespace is gone", "again": "Apply again.", "action": "Allow that action", "credentials": "Check the AWS credentials",
+		"definitions": "custom resource definitions first", "namespace": "Wait until the namespace is deleted", "again": "Apply again.", "action": "Allow that action", "credentials": "Check the AWS credentials",
 		"limit": "in a minute", "kubectl scale": "kubectl scale", "shared": "shared = true", "users": "still uses it", "region": "region and endpoints",
 		"older": "adopt_definitions = true in karpenter_daemon",
 	}

@@ -100,4 +100,4 @@ const (
 )
 
 // DestroyWaits is what a destroy does with an object that instances need.
-const DestroyWaits = "The destroy waits until these instances are gone, as long as delete of the timeouts attribute says. Then it ends with an error, and nothing of the object was changed."
+const DestroyWaits = "The destroy waits until these instances are terminated, as long as delete of the timeouts attribute says. Then it ends with an error, and nothing of the object was changed."

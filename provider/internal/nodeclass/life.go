@@ -110,7 +110,7 @@ func (r *nodeClass) warnReplaced(ctx context.Context, own ownership.Record, plan
 		if by, err := (&classCluster{c}).poolsOf(ctx, ref.Name); err == nil && len(by) > 0 {
 			diags.AddWarning("karpenter_node_class is in use", fmt.Sprintf("karpenter_node_class %q: the plan replaces EC2NodeClass %q, to which node pools refer: NodePool %s.\n\n"+
 				"A node class that node pools refer to is not deleted. Without create_before_destroy and another name, the apply ends with an error, and nothing of the node class is changed. "+
-				"To replace the node class, give it another name and lifecycle { create_before_destroy = true }: the new one is created, the node pools get it, their nodes are replaced, and the old one goes.",
+				"To replace the node class, give it another name and lifecycle { create_before_destroy = true }: the new one is created, the node pools get it, their nodes are replaced, and the old one is deleted.",
 				managed.ImportID(plan), ref.Name, strings.Join(kubeobject.Quoted(by), ", ")))
 		}
 	}
@@ -139,7 +139,7 @@ func (r *nodeClass) Observe(ctx context.Context, j managed.Job[*classCluster], s
 	state.NodeClass = convert.NodeClassOf(ctx, spec, state.NodeClass, j.Diags)
 	state.TagsModel = r.specTags(state.TagsModel, spec.Tags)
 	state.Refresh(kubeobject.IsReady(live))
-	kubeobject.WarnGoing(&r.Base, j.Diags, state, live, "While it goes, its node pools launch no nodes, and updates are refused. When it is gone, the next plan creates it anew.")
+	kubeobject.WarnGoing(&r.Base, j.Diags, state, live, "Until it is deleted, its node pools launch no nodes, and updates are refused. Then the next plan creates it anew.")
 	if j.Recorded {
 		return true, nil
 	}

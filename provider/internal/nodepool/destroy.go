@@ -73,8 +73,8 @@ func onDestroyAttribute() schema.Attribute {
 func onTimeoutAttribute() schema.Attribute {
 	return schema.StringAttribute{
 		Optional: true, Computed: true, Default: stringdefault.StaticString(timeoutFail),
-		MarkdownDescription: "What a destroy does when `delete` of `timeouts` has passed and nodes are left. `fail`: the destroy ends with an error that says what each node waits for, and the drain goes on. " +
-			"`force`: as `terminate` of `on_destroy`. `orphan`: the destroy ends with a warning, the drain goes on, and the NodePool leaves the state. Default `fail`.",
+		MarkdownDescription: "What a destroy does when `delete` of `timeouts` has passed and nodes are left. `fail`: the destroy ends with an error that says what each node waits for, and the drain continues. " +
+			"`force`: as `terminate` of `on_destroy`. `orphan`: the destroy ends with a warning, the drain continues, and the NodePool leaves the state. Default `fail`.",
 		Validators: []validator.String{stringvalidator.OneOf(timeoutFail, timeoutForce, timeoutOrphan)},
 	}
 }
@@ -114,7 +114,7 @@ func (r *nodePool) Remove(ctx context.Context, j managed.Job[*poolCluster], stat
 		return r.force(within, j, pools)
 	case timeoutOrphan:
 		j.Diags.AddWarning("Nodes of the node pool are left", fmt.Sprintf(
-			"karpenter_node_pool %q: %v.\n\non_timeout is orphan: this configuration no longer manages NodePool %q, and the daemon goes on with the drain.", managed.ImportID(state), err, name))
+			"karpenter_node_pool %q: %v.\n\non_timeout is orphan: this configuration no longer manages NodePool %q, and the daemon continues the drain.", managed.ImportID(state), err, name))
 		return nil
 	}
 	return err

@@ -123,7 +123,7 @@ func (r *nodePool) Observe(ctx context.Context, j managed.Job[*poolCluster], sta
 		if len(claims) > 0 {
 			held = append(held, fmt.Sprintf("%d NodeClaims", len(claims)))
 		}
-		kubeobject.WarnGoing(&r.Base, j.Diags, state, live, "Its nodes are drained, no new ones are launched, and updates are refused. When it is gone, the next plan creates it anew.", held...)
+		kubeobject.WarnGoing(&r.Base, j.Diags, state, live, "Its nodes are drained, no new ones are launched, and updates are refused. When it is deleted, the next plan creates it anew.", held...)
 	}
 	if unfinished {
 		state.Ready = types.BoolValue(false)
@@ -262,7 +262,7 @@ func (c *poolCluster) waitDrained(ctx context.Context, pool, uid string) error {
 	before := -1
 	var claims []unstructured.Unstructured
 	told := func(err error) {
-		tflog.Warn(ctx, "the cluster does not answer: the wait goes on", map[string]any{"node_pool": pool, "error": err.Error()})
+		tflog.Warn(ctx, "the cluster does not answer: the wait continues", map[string]any{"node_pool": pool, "error": err.Error()})
 	}
 	err := kube.Polling{Every: drainPoll, DeniedWithin: c.DeniedWithin, Told: told}.Until(ctx, func(ctx context.Context) (bool, error) {
 		found, err := c.claimsOf(ctx, pool, uid)

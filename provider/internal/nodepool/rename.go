@@ -240,12 +240,12 @@ func (r *nodePool) failChange(diags *diag.Diagnostics, plan, prior nodePoolModel
 		diags.AddAttributeError(path.Root("name"), "Cannot rename karpenter_node_pool", protectedFromRename(from, to))
 		return
 	case errors.As(err, &rename) && rename.created != "":
-		remedy = fmt.Sprintf("Correct the configuration and apply again: the apply goes on with the rename. Or set name = %q and apply: the apply deletes NodePool %q.", rename.stays[0], rename.created)
+		remedy = fmt.Sprintf("Correct the configuration and apply again: the apply continues the rename. Or set name = %q and apply: the apply deletes NodePool %q.", rename.stays[0], rename.created)
 		if from == to {
-			remedy = "Correct the configuration and apply again: the apply goes on."
+			remedy = "Correct the configuration and apply again: the apply continues."
 		}
 	case errors.As(err, &rename):
-		remedy = fmt.Sprintf("The daemon goes on with the nodes of NodePool %q. Apply again: the apply waits for them as long as delete of the timeouts attribute says.", rename.stays[0])
+		remedy = fmt.Sprintf("The daemon continues to drain the nodes of NodePool %q. Apply again: the apply waits for them as long as delete of the timeouts attribute says.", rename.stays[0])
 	case from != to && errors.Is(err, kube.ErrExists):
 		remedy = fmt.Sprintf("Nothing was changed. Choose another name, or delete NodePool %q and apply again.", to)
 	default:

@@ -75,8 +75,8 @@ func (r *nodePool) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"name": schema.StringAttribute{
 				Required: true, Validators: []validator.String{validate.ObjectName()},
 				MarkdownDescription: "Name of the NodePool. A new name does not replace the resource: one update creates the NodePool of the new name, waits until it is ready " +
-					"(even if `wait` is `false`) for as long as `update` of `timeouts` says, then deletes the old NodePool and waits until its nodes are gone for as long as `delete` says. " +
-					"If the new NodePool does not become ready, the old one stays. While a rename is not finished, `ready` is `false`, and the next apply goes on with it.",
+					"(even if `wait` is `false`) for as long as `update` of `timeouts` says, then deletes the old NodePool and waits until its nodes are deleted for as long as `delete` says. " +
+					"If the new NodePool does not become ready, the old one stays. While a rename is not finished, `ready` is `false`, and the next apply continues it.",
 			},
 			"node_class": schema.StringAttribute{
 				Required:            true,
@@ -102,7 +102,7 @@ func (r *nodePool) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"expire_after": schema.StringAttribute{
 				Optional: true, Computed: true, CustomType: fwtype.Duration(), Default: stringdefault.StaticString(convert.DefaultExpireAfter),
 				MarkdownDescription: "How long a node may live, such as `720h`, or `Never`. Default `720h`. The daemon replaces the node when about nine tenths of this time have passed, " +
-					"within the `budgets`. With `termination_grace_period`, a node that is still there at its end goes even if its pods have no other place.",
+					"within the `budgets`. With `termination_grace_period`, a node that is still there at its end is deleted even if its pods have no other place.",
 				Validators: []validator.String{validate.Duration(v1.Never)},
 			},
 			"disruption": disruptionAttribute(),
@@ -141,7 +141,7 @@ func replicasAttribute() schema.Attribute {
 	return schema.Int64Attribute{
 		Optional: true,
 		MarkdownDescription: "Makes the pool static: it keeps this number of nodes, whatever the pods need, and launches none for them. The nodes are spread over the zones, take pods as others do, " +
-			"and never go to save money, so `consolidation_policy` and `consolidate_after` mean nothing. A static pool has no `weight`, and `limits` only of `nodes`: leave room there for " +
+			"and are never deleted to save money, so `consolidation_policy` and `consolidate_after` mean nothing. A static pool has no `weight`, and `limits` only of `nodes`: leave room there for " +
 			"the nodes that replace those that have drifted or expire. Adding or removing this attribute replaces the pool.",
 		PlanModifiers: []planmodifier.Int64{int64planmodifier.RequiresReplaceIf(func(_ context.Context, req planmodifier.Int64Request, resp *int64planmodifier.RequiresReplaceIfFuncResponse) {
 			resp.RequiresReplace = !req.PlanValue.IsUnknown() && req.StateValue.IsNull() != req.PlanValue.IsNull()
@@ -194,7 +194,7 @@ func disruptionAttribute() schema.Attribute {
 			},
 			"consolidate_after": schema.StringAttribute{
 				Optional: true, Computed: true, CustomType: fwtype.Duration(), Default: stringdefault.StaticString("0s"),
-				MarkdownDescription: "How long no pod must have come to a node or gone from it before the daemon removes the node to save money, such as `30s`, or `Never`. Default `0s`.",
+				MarkdownDescription: "How long no pod must have come to a node or left it before the daemon removes the node to save money, such as `30s`, or `Never`. Default `0s`.",
 				Validators:          []validator.String{validate.Duration(v1.Never)},
 			},
 			"budgets": budgetsAttribute(),

@@ -58,7 +58,7 @@ func (m Record) LeaveTakenUp(diags *diag.Diagnostics) bool {
 	}
 	diags.AddWarning("An apply that was cut off is not finished yet", fmt.Sprintf(
 		"%s existed already, as this configuration creates it: an apply that was cut off has left it. It was not deleted, and is not in the state. "+
-			"Remove the cause of the error, then apply again: the apply goes on from what there is now.", strings.Join(names, ", ")))
+			"Remove the cause of the error, then apply again: the apply continues from what there is now.", strings.Join(names, ", ")))
 	return true
 }
 
