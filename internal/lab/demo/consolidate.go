@@ -18,10 +18,10 @@ import (
 // servicePool is the NodePool of services.tf.
 const servicePool = "services"
 
-// consolidate scales down to a few pods. Empty nodes go, one new node replaces those
+// consolidate scales down to a few pods. Empty nodes are deleted, one new node replaces those
 // that are half empty, and one stays because of a PodDisruptionBudget.
 func (d *demo) consolidate(ctx context.Context) error {
-	d.title("Scale down: empty nodes go, one node replaces three, and a PodDisruptionBudget keeps its node")
+	d.title("Scale down: empty nodes are deleted, one node replaces three, and a PodDisruptionBudget keeps its node")
 	old := d.instancesOf(servicePool)
 	began := time.Now()
 	if err := d.scale(ctx, 0, reports, "inflate", "inflate-spot"); err != nil {
@@ -43,7 +43,7 @@ func (d *demo) consolidate(ctx context.Context) error {
 	return d.kept(ctx)
 }
 
-// followed says whether the old nodes of the services are gone, and beside their new
+// followed says whether the old nodes of the services are deleted, and beside their new
 // ones only the ledger's node is left.
 func (d *demo) followed(ctx context.Context, old []ec2sim.Instance) func() (bool, string, error) {
 	return func() (bool, string, error) {
@@ -67,7 +67,7 @@ func (d *demo) saved(old []ec2sim.Instance) error {
 	now := d.instancesOf(servicePool)
 	before, after := d.price(old), d.price(now)
 	ok := len(old) > 1 && len(now) > 0 && len(now) < len(old) && after < before
-	if err := d.check(ok, "%d nodes went and %d came: %s/h became %s/h, which saves %s/h", len(old), len(now), before.Dollars(), after.Dollars(), (before - after).Dollars()); err != nil {
+	if err := d.check(ok, "%d nodes were deleted and %d came: %s/h became %s/h, which saves %s/h", len(old), len(now), before.Dollars(), after.Dollars(), (before - after).Dollars()); err != nil {
 		return err
 	}
 	bound := ""

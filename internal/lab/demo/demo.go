@@ -21,7 +21,7 @@ const (
 	// timeFactor shortens what would only be waiting.
 	timeFactor = 10
 	podGrace   = 30 / timeFactor // seconds, of the pods' termination
-	// consolidateAfter is how long a node is empty before it goes.
+	// consolidateAfter is how long a node is empty before it is deleted.
 	consolidateAfter = 30 * time.Second / timeFactor
 
 	patience = 5 * time.Minute // for any one step

@@ -152,9 +152,9 @@ func (d *demo) noDoubleLaunch(ctx context.Context) error {
 }
 
 // interrupt announces the end of a spot instance and watches its replacement
-// come before it goes.
+// come before EC2 takes it.
 func (d *demo) interrupt(ctx context.Context) error {
-	d.title("A spot interruption: the node is replaced before it goes")
+	d.title("A spot interruption: the node is replaced before EC2 takes it")
 	var victim ec2sim.Instance
 	for _, i := range d.instances() {
 		if i.Spot {
@@ -169,12 +169,12 @@ func (d *demo) interrupt(ctx context.Context) error {
 	if err := d.lab.Cloud.EC2.WarnSpot(victim.ID); err != nil {
 		return fmt.Errorf("spot warning send: %w", err)
 	}
-	d.say("EC2 warns %s (%s in %s): it goes in %s; meanwhile a second service comes", victim.ID, victim.Type, victim.Zone, d.spotNotice())
+	d.say("EC2 warns %s (%s in %s): it is terminated in %s; meanwhile a second service comes", victim.ID, victim.Type, victim.Zone, d.spotNotice())
 	if err := d.deploy(ctx, service(services()[1])); err != nil {
 		return err
 	}
 	name := victim.Tags["karpenter.sh/nodeclaim"]
-	if err := d.until(ctx, "the NodeClaim of the warned instance to go", func() (bool, string, error) {
+	if err := d.until(ctx, "the NodeClaim of the warned instance to be deleted", func() (bool, string, error) {
 		list, err := d.clients.NodeClaims.List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, "", fmt.Errorf("nodeclaims list: %w", err)

@@ -153,7 +153,7 @@ func (d *demo) decisions() []decision {
 	for _, name := range d.daemonLogs() {
 		text, err := os.ReadFile(name)
 		if err != nil {
-			continue // its pod went
+			continue // its pod was deleted
 		}
 		for entry := range daemonlog.Entries(text) {
 			var x decision
