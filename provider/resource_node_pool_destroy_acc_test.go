@@ -55,7 +55,7 @@ func TestAccNodePool_ADestroyThatABudgetBlocksEndsAsOnTimeoutSays(t *testing.T) 
 			if _, err := l.get("karpenter.sh", "NodePool", "", "default"); err != nil {
 				return err
 			}
-			// The drain goes on.
+			// The drain continues.
 			return errors.Join(s.remove(budgetsOfPods, "default", "none"), l.kube.WaitGone(t.Context(), kube.Ref{GroupVersionKind: schema.GroupVersionKind{Group: "karpenter.sh", Version: "v1", Kind: "NodePool"}, Name: "default"}, "", nil))
 		}},
 		resource.TestStep{Config: with("  on_destroy = \"orphan\"")},
