@@ -272,7 +272,7 @@ func (d *daemon) work(ctx context.Context) error {
 	})
 	defer unsubscribe()
 	remarks, others := d.remarks(recorder)
-	collector := &claim.Collector{Controller: claims, Away: decisions.CloudAway}
+	collector := &claim.Collector{Controller: claims, Away: decisions.CloudAway, Held: d.heldOrphans(recorder)}
 	templates := &claim.TemplateCollector{Controller: claims, Counted: d.metrics.LaunchTemplates}
 
 	group, ctx := errgroup.WithContext(ctx)
@@ -282,11 +282,7 @@ func (d *daemon) work(ctx context.Context) error {
 	group.Go(func() error { classes.Run(ctx); return nil })
 	group.Go(func() error { podEvents.Run(ctx); return nil })
 	group.Go(func() error { d.interruptions(recorder, claims).Run(ctx); return nil })
-	for _, r := range []struct {
-		interval time.Duration
-		what     string
-		do       func(context.Context, time.Time) error
-	}{
+	d.repeat(ctx, group, []chore{
 		{collectEvery, "sweep for orphans", collector.Sweep},
 		{claim.TemplatesEvery, "search for launch templates that nothing needs", templates.Sweep},
 		{rightsEvery, "check of the right to bind pods", rights},
@@ -299,7 +295,20 @@ func (d *daemon) work(ctx context.Context) error {
 		{uncarriedEvery, "search for kinds that are not carried out", others.Look},
 		{poolEvery, "nodepool status update", pools.Sync},
 		{poolEvery, "provisioner status update", d.legacy.Sync},
-	} {
+	})
+	return group.Wait()
+}
+
+// chore is work that comes again and again.
+type chore struct {
+	interval time.Duration
+	what     string
+	do       func(context.Context, time.Time) error
+}
+
+// repeat does the chores until the context ends.
+func (d *daemon) repeat(ctx context.Context, group *errgroup.Group, chores []chore) {
+	for _, r := range chores {
 		group.Go(func() error {
 			return every(ctx, r.interval, d.logger, r.what, func(ctx context.Context, now time.Time) error {
 				defer d.health.Begin(r.what, keeperWithin)()
@@ -307,7 +316,17 @@ func (d *daemon) work(ctx context.Context) error {
 			})
 		})
 	}
-	return group.Wait()
+}
+
+// heldOrphans counts the instances without a NodeClaim that the daemon does not dare to
+// terminate, and tells of them.
+func (d *daemon) heldOrphans(to *telemetry.Recorder) func(context.Context, int, string) {
+	return func(ctx context.Context, n int, why string) {
+		d.metrics.HeldOrphans(n)
+		if why != "" {
+			to.HeldOrphans(d.self(ctx), why)
+		}
+	}
 }
 
 // lookAndTell looks at the cluster, and tells of a Kubernetes that is newer than the daemon.

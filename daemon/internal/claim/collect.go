@@ -28,6 +28,13 @@ const listingLag = 30 * time.Second
 // listWait is how long EC2 may take to list the cluster's instances.
 const listWait = 25 * time.Second
 
+const (
+	// orphansPercent is how much of the fleet one sweep may terminate because no NodeClaim owns
+	// it, at least one instance; orphansPause is how long more than that are held.
+	orphansPercent = 10
+	orphansPause   = time.Hour
+)
+
 // Collector terminates instances that no NodeClaim owns, and deletes NodeClaims whose
 // instance no longer exists. It also finds the instances whose capacity reservation has
 // ended.
@@ -43,6 +50,11 @@ const listWait = 25 * time.Second
 type Collector struct {
 	*Controller
 	Away func(bool) // is told whether EC2 does not answer
+	// Held is told how many instances without a NodeClaim are not terminated, because they are
+	// too many, and, when that begins, why; "" else.
+	Held func(ctx context.Context, orphans int, why string)
+
+	heldSince time.Time // since when they are too many; zero: they are not
 
 	answered int                // sweeps that EC2 has answered, one after the other
 	suspects map[string]bool    // instances without a NodeClaim in the last sweep
@@ -86,7 +98,7 @@ func (c *Collector) Sweep(ctx context.Context, _ time.Time) error {
 		}
 	}
 	c.suspects = suspects
-	faults = append(faults, c.collect(ctx, lost))
+	faults = append(faults, c.collect(ctx, lost, len(instances)))
 	c.tag(ctx, untagged)
 	faults = append(faults, c.mark(ctx, tagged))
 	vanished := map[types.UID]bool{}
@@ -143,8 +155,9 @@ func owns(claim *v1.NodeClaim, i aws.Instance) bool {
 
 // collect terminates those of the instances that nothing owns by the API server, either.
 // Its list is consistent: every NodeClaim that was written before is in it.
-func (c *Collector) collect(ctx context.Context, lost []aws.Instance) error {
+func (c *Collector) collect(ctx context.Context, lost []aws.Instance, fleet int) error {
 	if len(lost) == 0 {
+		c.allowed(ctx, 0, fleet)
 		return nil
 	}
 	list, err := c.Claims.List(ctx, metav1.ListOptions{})
@@ -160,12 +173,39 @@ func (c *Collector) collect(ctx context.Context, lost []aws.Instance) error {
 	if c.held(live, lost) {
 		return nil
 	}
+	lost = lost[:c.allowed(ctx, len(lost), fleet)]
 	ids := make([]string, len(lost))
 	for n, i := range lost {
 		c.Logger.Warn("terminate instance that no nodeclaim owns", "instance", i.ID, "nodeclaim", i.Tags[awsspec.TagNodeClaim])
 		ids[n] = i.ID
 	}
 	return c.Cloud.Terminate(ctx, ids...)
+}
+
+// allowed returns how many of so many orphans of the fleet may be terminated now. Where they are
+// more than a sweep may terminate, something else is wrong most likely, as where etcd was restored
+// from an old backup: then none is for an hour, in which people can look, and after that as many
+// as a sweep may, one sweep after the other.
+func (c *Collector) allowed(ctx context.Context, orphans, fleet int) int {
+	most := max(1, fleet*orphansPercent/100)
+	if orphans <= most {
+		c.heldSince = time.Time{}
+		c.Held(ctx, 0, "")
+		return orphans
+	}
+	why := ""
+	if c.heldSince.IsZero() {
+		c.heldSince = c.Now()
+		why = fmt.Sprintf("%d of %d instances of the cluster have no NodeClaim, more than %d %%: they are not terminated before %s, in case their NodeClaims were lost. Restore the NodeClaims, or terminate the instances (aws ec2 describe-instances --filters Name=tag:%s,Values=%s)",
+			orphans, fleet, orphansPercent, c.heldSince.Add(orphansPause).UTC().Format(time.RFC3339), awsspec.TagClusterName, c.Cluster().Name)
+		c.Logger.Warn("instances without a nodeclaim are held", "why", why)
+	}
+	if c.Now().Sub(c.heldSince) >= orphansPause {
+		c.Held(ctx, orphans-most, why)
+		return most
+	}
+	c.Held(ctx, orphans, why)
+	return 0
 }
 
 // held says whether the instances have to stay, because one of them may be that of a

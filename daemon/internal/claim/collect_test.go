@@ -3,15 +3,20 @@ package claim
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 )
 
 // cloud is EC2 with these instances.
@@ -78,7 +83,7 @@ func collected(t *testing.T) (*server, *Collector, *corev1.Node) {
 	s.put(t, n)
 	s.Observe(c)
 	s.Observe(n.DeepCopy())
-	return s, &Collector{Controller: s.controller, Away: func(bool) {}}, n
+	return s, &Collector{Controller: s.controller, Away: func(bool) {}, Held: func(context.Context, int, string) {}}, n
 }
 
 func notReady(n *corev1.Node) *corev1.Node {
@@ -208,5 +213,96 @@ func TestSweep_EC2IsAwayUntilItHasAnsweredTwice(t *testing.T) {
 	}
 	if want := []bool{false, true, true, false}; !slices.Equal(away, want) {
 		t.Errorf("away: %v, want %v", away, want)
+	}
+}
+
+// orphaned is a fleet of so many instances, of which the first have no NodeClaim, and what the
+// Collector tells of them.
+func orphaned(t *testing.T, fleet, orphans int) (s *server, ec2 *cloud, collector *Collector, held *int, told *[]string) {
+	t.Helper()
+	s, collector, _ = collected(t)
+	ec2 = &cloud{}
+	s.controller.Cloud = ec2
+	tags := map[string]string{awsspec.TagClusterName: "", awsspec.TagNodePool: "pool"}
+	for i := range fleet {
+		id, uid := fmt.Sprintf("i-%d", 100+i), fmt.Sprintf("uid-%d", i)
+		x := maps.Clone(tags)
+		x[awsspec.TagNodeClaimUID] = uid
+		ec2.instances = append(ec2.instances, aws.Instance{ID: id, Zone: "us-west-2a", State: "running", LaunchTime: s.now.Add(-time.Hour), Tags: x})
+		if i < orphans {
+			continue
+		}
+		c := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("c-%d", i), UID: types.UID(uid), Finalizers: []string{v1.FinalizerTermination}}}
+		c.Status.ProviderID = awsspec.ProviderID("us-west-2a", id)
+		s.put(t, c)
+		s.Observe(c)
+	}
+	held, told = new(int), new([]string)
+	collector.Held = func(_ context.Context, n int, why string) {
+		if *held = n; why != "" {
+			*told = append(*told, why)
+		}
+	}
+	return s, ec2, collector, held, told
+}
+
+// An etcd that was restored from an old backup has none of the NodeClaims: that must not end the
+// fleet before somebody can look.
+func TestSweep_MoreOrphansThanATenthOfTheFleetAreHeldForAnHour(t *testing.T) {
+	s, ec2, collector, held, told := orphaned(t, 50, 30)
+	began := s.now
+	for s.now.Sub(began) < orphansPause {
+		if err := collector.Sweep(t.Context(), s.now); err != nil || len(ec2.ended) > 0 {
+			t.Fatalf("after %s: ended %v, error %v", s.now.Sub(began), ec2.ended, err)
+		}
+		s.now = s.now.Add(30 * time.Second)
+	}
+	if *held != 30 || len(*told) != 1 || !strings.Contains((*told)[0], "30 of 50 instances") {
+		t.Errorf("%d held, told %q", *held, *told)
+	}
+	s.now = s.now.Add(time.Minute)
+	for n := 1; n <= 3; n++ { // at most a tenth a sweep
+		if err := collector.Sweep(t.Context(), s.now); err != nil || len(ec2.ended) != 5*n {
+			t.Errorf("sweep %d after the pause: ended %v, error %v", n, ec2.ended, err)
+		}
+	}
+	if len(*told) != 1 {
+		t.Errorf("told %q", *told)
+	}
+}
+
+func TestSweep_FewOrphansAreTerminatedAtOnce(t *testing.T) {
+	s, ec2, collector, held, told := orphaned(t, 50, 5)
+	for range 2 {
+		if err := collector.Sweep(t.Context(), s.now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(ec2.ended) != 5 || *held != 0 || len(*told) > 0 {
+		t.Errorf("ended %v, %d held, told %q", ec2.ended, *held, *told)
+	}
+}
+
+// Whoever restores the NodeClaims has lost nothing, and the next accident is told, too.
+func TestSweep_OrphansWhoseNodeClaimsComeBackAreForgotten(t *testing.T) {
+	s, ec2, collector, held, told := orphaned(t, 50, 50)
+	for range 2 {
+		if err := collector.Sweep(t.Context(), s.now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lost := ec2.instances
+	ec2.instances = nil
+	if err := collector.Sweep(t.Context(), s.now); err != nil || *held != 0 {
+		t.Errorf("%d held, error %v", *held, err)
+	}
+	ec2.instances = lost
+	for range 2 {
+		if err := collector.Sweep(t.Context(), s.now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(ec2.ended) > 0 || *held != 50 || len(*told) != 2 {
+		t.Errorf("ended %v, %d held, told %d times", ec2.ended, *held, len(*told))
 	}
 }

@@ -47,7 +47,8 @@ func (c *Controller) Warned(claim *v1.NodeClaim) {
 	}
 	c.shortages.mu.Lock()
 	defer c.shortages.mu.Unlock()
-	c.shortages.known = c.shortages.known.Avoid(key, engine.Cause{Code: "SpotInterruptionWarning", Message: "EC2 takes back an instance of this type in this zone"}, c.Now())
+	why := engine.Cause{Code: "SpotInterruptionWarning", Message: "EC2 takes back an instance of this type in this zone"}
+	c.shortages.known = c.shortages.known.After(engine.Tried{Warned: true, Lacks: []engine.Lack{{Offering: key, Why: why}}}, c.Now())
 	c.Scarcity.Shortages(c.shortages.known)
 }
 

@@ -29,7 +29,7 @@ type suspect struct{ kind, id string } // Pod: namespace/name; NodePool: name
 // guard makes decisions that a panic does not end: one is made again without the objects at
 // fault, and says which they are. It is for one goroutine.
 type guard struct {
-	decide func(engine.Input) engine.Output
+	decide func(engine.Input) engine.Output // nil: engine.Step
 	logger hclog.Logger
 	count  func() // is called for each decision that panicked; nil: nobody counts
 
@@ -79,7 +79,10 @@ func (g *guard) try(in engine.Input) (out engine.Output, err error) {
 			err = fmt.Errorf("panic: %v\n%s", fault, debug.Stack())
 		}
 	}()
-	return g.decide(in), nil
+	if g.decide != nil {
+		return g.decide(in), nil
+	}
+	return engine.Step(in), nil
 }
 
 // search looks for the objects without which the decision does not panic.

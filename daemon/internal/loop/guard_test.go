@@ -155,7 +155,9 @@ func TestRun_RestsForTwiceAsLongAsADecisionTakes(t *testing.T) {
 		s, steps := newStage(t), 0
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
+		ended := make(chan struct{})
 		go func() {
+			defer close(ended)
 			for ctx.Err() == nil {
 				select {
 				case s.changed <- struct{}{}:
@@ -175,6 +177,7 @@ func TestRun_RestsForTwiceAsLongAsADecisionTakes(t *testing.T) {
 		if err := l.Run(ctx); err != nil {
 			t.Error(err)
 		}
+		<-ended
 		if busy := time.Duration(steps) * 20 * time.Millisecond; busy > 3400*time.Millisecond || busy < 3*time.Second {
 			t.Errorf("%d decisions in 10 s take %s, want a third", steps, busy)
 		}

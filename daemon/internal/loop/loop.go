@@ -99,9 +99,6 @@ type Loop struct {
 
 // New makes a Loop; Run starts it.
 func New(c Config) *Loop {
-	if c.Decide == nil {
-		c.Decide = engine.Step
-	}
 	return &Loop{
 		config: c, poke: make(chan struct{}, 1), hinders: c.Policy.Hindrances, memory: c.Memory,
 		guard: guard{decide: c.Decide, logger: c.Logger, count: c.Panicked},

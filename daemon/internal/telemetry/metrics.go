@@ -31,6 +31,7 @@ type Metrics struct {
 	toDecision prometheus.Histogram
 	leader     prometheus.Gauge
 	templates  prometheus.Gauge
+	orphans    prometheus.Gauge
 	fleet      *audits
 	disruption *disruptions
 	Decisions  *Decisions
@@ -46,10 +47,7 @@ func NewMetrics(version string) *Metrics {
 			Name: "karpenter_scheduler_scheduling_duration_seconds",
 			Help: "Duration of one scheduling decision.", Buckets: seconds,
 		}),
-		panics: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "karpenterd_decision_panics_total",
-			Help: "Decisions that failed by a fault of the daemon, and were made again without the objects at fault.",
-		}),
+		panics: newPanics(),
 		claims: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "karpenter_nodeclaims_created_total",
 			Help: "NodeClaims created.",
@@ -85,6 +83,7 @@ func NewMetrics(version string) *Metrics {
 		}),
 		leader:     gauge("karpenterd_leader", "1 if this replica is the leader, 0 if not."),
 		templates:  gauge("karpenterd_launch_templates", "Launch templates of the cluster; an account may have 5,000 in a Region."),
+		orphans:    gauge("karpenterd_held_orphans", "Instances without a NodeClaim that are not terminated yet, because they are too many."),
 		fleet:      newAudits(),
 		disruption: newDisruptions(),
 		Decisions:  newDecisions(),
@@ -97,10 +96,18 @@ func NewMetrics(version string) *Metrics {
 	})
 	build.Set(1)
 	m.registry.MustRegister(m.decisions, m.panics, m.claims, m.terminated, m.failures, m.messages, m.awsCalls, m.drifted, m.unread,
-		m.waiting, m.refused, m.planCost, m.planBound, m.toDecision, m.leader, m.templates, m.fleet.cost, m.fleet.bound, build, m.catalogue.embedded, m.catalogue.answered, m.catalogue.standIns, m.catalogue.smaller,
+		m.waiting, m.refused, m.planCost, m.planBound, m.toDecision, m.leader, m.templates, m.orphans, m.fleet.cost, m.fleet.bound, build, m.catalogue.embedded, m.catalogue.answered, m.catalogue.standIns, m.catalogue.smaller,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registry.MustRegister(m.disruption.collectors()...)
 	return m
+}
+
+// newPanics makes the counter of decisions that panicked.
+func newPanics() prometheus.Counter {
+	return prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "karpenterd_decision_panics_total",
+		Help: "Decisions that failed by a fault of the daemon, and were made again without the objects at fault.",
+	})
 }
 
 // newUnread makes the gauge of objects that cannot be read.
@@ -143,6 +150,9 @@ func (m *Metrics) DecisionPanicked() { m.panics.Inc() }
 
 // LaunchTemplates sets how many launch templates there are.
 func (m *Metrics) LaunchTemplates(n int) { m.templates.Set(float64(n)) }
+
+// HeldOrphans sets how many instances without a NodeClaim are held.
+func (m *Metrics) HeldOrphans(n int) { m.orphans.Set(float64(n)) }
 
 // Message counts one message of the interruption queue by its kind.
 func (m *Metrics) Message(kind string) { m.messages.WithLabelValues(kind).Inc() }

@@ -362,6 +362,12 @@ func (r *Recorder) NewerKubernetes(self *corev1.ObjectReference, text string) {
 	r.event(self, corev1.EventTypeWarning, "NewerKubernetes", text)
 }
 
+// HeldOrphans tells, on the daemon's own pod, of instances without a NodeClaim that are too many
+// to be terminated at once. The log has it from the collector.
+func (r *Recorder) HeldOrphans(self *corev1.ObjectReference, text string) {
+	r.event(self, corev1.EventTypeWarning, "OrphansHeld", text)
+}
+
 // Terminated reports that a NodeClaim and its instance no longer exist.
 func (r *Recorder) Terminated(c *v1.NodeClaim, instanceID string) {
 	r.Metrics.terminated.WithLabelValues(c.Labels[v1.LabelNodePool]).Inc()

@@ -79,14 +79,18 @@ type Tried struct {
 	Pool     string
 	Launched catalog.OfferingKey // zero if nothing was launched
 	Lacks    []Lack
+	// Warned says that nothing was tried: the cloud takes back an instance of the offerings that
+	// Lacks has, and they are left out for as long as after one failure, as with Karpenter.
+	Warned bool
 }
 
 // After returns what is known after the launch.
 func (s Shortages) After(t Tried, now time.Time) Shortages {
 	s = s.lasting(now)
-	failed := t.Launched == catalog.OfferingKey{}
+	failed := !t.Warned && t.Launched == catalog.OfferingKey{}
 	news, fresh := s.penalize(t.Lacks, failed, now)
 	switch {
+	case t.Warned:
 	case !failed:
 		s.Unavailable = pick.Those(s.Unavailable, func(p Penalty) bool { return !p.Covers(t.Launched) })
 		works := segment(t.Pool, t.Launched)
@@ -94,14 +98,6 @@ func (s Shortages) After(t Tried, now time.Time) Shortages {
 	case news:
 		s.fail(t, !fresh, now)
 	}
-	return s
-}
-
-// Avoid returns what is known after the cloud has said that it takes back an instance of the
-// offering: it is left out for as long as after a launch that failed, as with Karpenter.
-func (s Shortages) Avoid(k catalog.OfferingKey, why Cause, now time.Time) Shortages {
-	s = s.lasting(now)
-	s.penalize([]Lack{{Offering: k, Why: why}}, false, now)
 	return s
 }
 
