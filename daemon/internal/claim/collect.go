@@ -30,8 +30,9 @@ const listWait = 25 * time.Second
 
 const (
 	// orphansPercent is how much of the fleet one sweep may terminate because no NodeClaim owns
-	// it, at least one instance; orphansPause is how long more than that are held.
+	// it, and orphansFew how many in any case; orphansPause is how long more than that are held.
 	orphansPercent = 10
+	orphansFew     = 2
 	orphansPause   = time.Hour
 )
 
@@ -187,7 +188,7 @@ func (c *Collector) collect(ctx context.Context, lost []aws.Instance, fleet int)
 // from an old backup: then none is for an hour, in which people can look, and after that as many
 // as a sweep may, one sweep after the other.
 func (c *Collector) allowed(ctx context.Context, orphans, fleet int) int {
-	most := max(1, fleet*orphansPercent/100)
+	most := max(orphansFew, fleet*orphansPercent/100)
 	if orphans <= most {
 		c.heldSince = time.Time{}
 		c.Held(ctx, 0, "")
