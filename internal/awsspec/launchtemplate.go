@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
+	"strings"
 )
 
 // LaunchTemplate is the content of a launch template. Equal contents have the same name,
@@ -60,4 +61,17 @@ func (t LaunchTemplate) Digest() string {
 }
 
 // Name is karpenter.k8s.aws/ and the first 20 digits of the digest.
-func (t LaunchTemplate) Name() string { return "karpenter.k8s.aws/" + t.Digest()[:20] }
+func (t LaunchTemplate) Name() string { return templatePrefix + t.Digest()[:templateDigits] }
+
+const (
+	templatePrefix = "karpenter.k8s.aws/"
+	templateDigits = 20
+)
+
+// NamesLaunchTemplate says whether the name is one that Name gives and Karpenter does not, which
+// has the same prefix and a decimal number: one name of Name's in some 12,000 is such a number,
+// and is not known as one.
+func NamesLaunchTemplate(name string) bool {
+	digits, ours := strings.CutPrefix(name, templatePrefix)
+	return ours && len(digits) == templateDigits && strings.Trim(digits, "0123456789abcdef") == "" && strings.ContainsAny(digits, "abcdef")
+}

@@ -187,3 +187,17 @@ func TestRoleOwner_IsReadOfTagsThenOfTheTrustPolicy(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+func TestNamesLaunchTemplate_KnowsOursFromKarpenters(t *testing.T) {
+	for name, want := range map[string]bool{
+		LaunchTemplate{ImageID: "ami-1"}.Name():  true,
+		"karpenter.k8s.aws/12345678901234567890": false, // Karpenter's hash, as a decimal number
+		"karpenter.k8s.aws/1234567890abcdef":     false,
+		"karpenter.k8s.aws/1234567890abcdefghij": false,
+		"1234567890abcdef1234":                   false,
+	} {
+		if got := NamesLaunchTemplate(name); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 )
 
 const (
@@ -30,7 +31,8 @@ type templatesInUse struct {
 // is named after its content, and each new image, or change of a class or pool, makes others; an
 // account may have 5,000 in a Region. One goes if in two sweeps it was there, no launch has named
 // it for an hour, and no NodeClaim that waits for its instance names it. Nothing is lost where a
-// launch needs it again: the launch makes it anew. It is for one goroutine.
+// launch needs it again: the launch makes it anew. Karpenter's stay until their class is deleted,
+// as a Karpenter that runs still may need them. It is for one goroutine.
 type TemplateCollector struct {
 	*Controller
 	Counted func(int) // is told how many there are
@@ -55,7 +57,9 @@ func (c *TemplateCollector) Sweep(ctx context.Context, now time.Time) error {
 			}
 		}
 	}
-	before, left, deleted := c.unused, len(names), 0
+	left := len(names)
+	names = pick.Those(names, awsspec.NamesLaunchTemplate)
+	before, deleted := c.unused, 0
 	c.unused = map[string]bool{}
 	var faults []error
 	for _, name := range names {

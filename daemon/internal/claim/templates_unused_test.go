@@ -33,6 +33,9 @@ func (e *templated) DeleteLaunchTemplate(_ context.Context, name string) error {
 	return nil
 }
 
+// old is the name of a launch template that an earlier version of a class had.
+func old(i int) string { return fmt.Sprintf("karpenter.k8s.aws/%020x", 0xabc000+i) }
+
 func newTemplated(t *testing.T, names ...string) (launching, *templated, *TemplateCollector, *int) {
 	t.Helper()
 	l, left := newLaunching(t), new(int)
@@ -51,7 +54,7 @@ func (c *TemplateCollector) sweepAfter(t *testing.T, l launching, later time.Dur
 
 // An account may have 5,000 in a Region, and each image of a class makes others.
 func TestTemplates_ThoseThatNoLaunchNeedsAreDeletedInTheSecondSweep(t *testing.T) {
-	l, ec2, collector, left := newTemplated(t, "old-1", "old-2")
+	l, ec2, collector, left := newTemplated(t, old(1), old(2))
 	for n, want := range []int{2, 0} {
 		if err := collector.sweepAfter(t, l, TemplatesEvery); err != nil || *left != want || len(ec2.names) != want {
 			t.Errorf("sweep %d: %d counted, %q there, error %v; want %d", n+1, *left, ec2.names, err, want)
@@ -110,7 +113,7 @@ func TestTemplates_ALaunchMakesADeletedOneAnew(t *testing.T) {
 func TestTemplates_OneThatCannotBeDeletedKeepsNoOther(t *testing.T) {
 	names := make([]string, 0, templatesMost+50)
 	for i := range cap(names) {
-		names = append(names, fmt.Sprint("old-", i))
+		names = append(names, old(i))
 	}
 	l, ec2, collector, left := newTemplated(t, names...)
 	ec2.fault = errLost
@@ -120,5 +123,15 @@ func TestTemplates_OneThatCannotBeDeletedKeepsNoOther(t *testing.T) {
 	}
 	if err := collector.sweepAfter(t, l, TemplatesEvery); err != nil || *left != 0 {
 		t.Errorf("%d left, error %v", *left, err)
+	}
+}
+
+// Karpenter's have the same prefix and tags, and a Karpenter that runs still needs them.
+func TestTemplates_KarpentersStay(t *testing.T) {
+	l, ec2, collector, left := newTemplated(t, "karpenter.k8s.aws/1234567890123456789", "karpenter.k8s.aws/12345678901234567890", "of-somebody-else")
+	for range 3 {
+		if err := collector.sweepAfter(t, l, TemplatesEvery); err != nil || len(ec2.deleted) > 0 || *left != 3 {
+			t.Errorf("deleted %q, %d counted, error %v", ec2.deleted, *left, err)
+		}
 	}
 }
