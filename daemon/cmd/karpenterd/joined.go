@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"sync"
 	"time"
@@ -28,10 +29,17 @@ type joined struct {
 	eks      interface {
 		Cluster(ctx context.Context, name string) (aws.Cluster, error)
 	}
+	// kept is where what EKS has said stays for a daemon that starts while EKS does not answer;
+	// nil: nowhere.
+	kept interface {
+		Cluster(ctx context.Context, name string) (aws.Cluster, error)
+		KeepCluster(ctx context.Context, c aws.Cluster) error
+	}
 	versions discovery.ServerVersionInterface
 	logger   hclog.Logger
 
-	seen string // version at the last look
+	seen string      // version at the last look
+	said aws.Cluster // what EKS said and is kept; only read uses it
 
 	mu     sync.Mutex
 	latest family.Cluster
@@ -55,7 +63,13 @@ func (j *joined) exactNamespaces() bool { return minorNumber(j.now().Kubernetes)
 func (j *joined) read(ctx context.Context, minor string) error {
 	was := j.now()
 	found, err := j.ask(ctx)
+	last, known := j.lastKnown(ctx, err)
 	switch {
+	case err == nil:
+		j.keep(ctx, found)
+	case known:
+		j.logger.Warn("EKS does not answer, so nodes get the endpoint, the certificate authority and the service CIDR that it said last", "cluster", j.name, "endpoint", last.Endpoint, "error", err)
+		found = last
 	case err != nil && was.Name == "" && j.endpoint != "" && len(j.own)+len(j.bundle) > 0 && aws.Unanswered(err):
 		j.logger.Warn("EKS cannot be reached, so nodes get the endpoint and the certificate authority that the daemon has, and nobody has checked the cluster's name and region; nodes of most families also need the cluster's service CIDR, which EKS says: correct --region or --cluster-name, or give the daemon a way to EKS and STS, such as VPC endpoints", "cluster", j.name, "error", err)
 		found = aws.Cluster{Name: j.name, CertificateAuthority: j.own}
@@ -90,17 +104,43 @@ func (j *joined) read(ctx context.Context, minor string) error {
 	return nil
 }
 
-// eksWithin bounds a call to EKS: a daemon that knows the endpoint does not wait for what cannot
+// eksWithin bounds a call to EKS: a daemon that can start without does not wait for what cannot
 // be reached.
 const eksWithin = 20 * time.Second
 
 func (j *joined) ask(ctx context.Context) (aws.Cluster, error) {
-	if j.endpoint != "" {
+	if j.endpoint != "" || j.kept != nil {
 		bounded, cancel := context.WithTimeout(ctx, eksWithin)
 		defer cancel()
 		ctx = bounded
 	}
 	return j.eks.Cluster(ctx, j.name)
+}
+
+// lastKnown returns what EKS said last, for a daemon that starts while EKS does not answer. What
+// EKS refuses, or does not know, is an answer.
+func (j *joined) lastKnown(ctx context.Context, fault error) (aws.Cluster, bool) {
+	answered := errors.Is(fault, aws.ErrUnauthorized) || errors.Is(fault, aws.ErrNotFound) || errors.Is(fault, aws.ErrCredentials)
+	if fault == nil || answered || j.now().Name != "" || j.kept == nil {
+		return aws.Cluster{}, false
+	}
+	last, err := j.kept.Cluster(ctx, j.name)
+	if err != nil {
+		j.logger.Debug("what EKS said last is not kept", "error", err)
+	}
+	return last, err == nil
+}
+
+// keep keeps what EKS says, when it is news to this process.
+func (j *joined) keep(ctx context.Context, said aws.Cluster) {
+	if j.kept == nil || reflect.DeepEqual(said, j.said) {
+		return
+	}
+	if err := j.kept.KeepCluster(ctx, said); err != nil {
+		j.logger.Warn("what EKS says of the cluster could not be kept for the next start; it is tried again", "error", err)
+		return
+	}
+	j.said = said
 }
 
 // look brings the cluster up to date. After an error it stays as it was last seen. Another

@@ -178,3 +178,51 @@ func TestJoined_StartsWithoutEKSWhereTheEndpointIsKnown(t *testing.T) {
 		t.Errorf("said %v", err)
 	}
 }
+
+// keptCluster is what the ConfigMap has of the cluster.
+type keptCluster struct {
+	cluster aws.Cluster
+	err     error
+	writes  int
+}
+
+func (k *keptCluster) Cluster(context.Context, string) (aws.Cluster, error) { return k.cluster, k.err }
+
+func (k *keptCluster) KeepCluster(_ context.Context, c aws.Cluster) error {
+	k.cluster = c
+	k.writes++
+	return nil
+}
+
+// An outage of EKS must leave no cluster without its autoscaler.
+func TestJoined_StartsWithWhatEKSSaidLast(t *testing.T) {
+	said := aws.Cluster{Name: "lab", Endpoint: "https://one", CertificateAuthority: []byte("A"), ServiceCIDR: "10.0.0.0/16"}
+	p, kept := &controlPlane{cluster: said}, &keptCluster{}
+	first := &joined{name: "lab", eks: p, kept: kept, logger: hclog.NewNullLogger()}
+	for range 3 {
+		if err := first.read(t.Context(), "1.36"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if kept.writes != 1 {
+		t.Errorf("written %d times, want once for the same answer", kept.writes)
+	}
+	for _, cause := range []error{aws.ErrUnreachable, aws.ErrThrottled, context.DeadlineExceeded, errors.New("InternalFailure")} {
+		next := &joined{name: "lab", eks: &controlPlane{err: cause}, kept: kept, logger: hclog.NewNullLogger()}
+		if err := next.read(t.Context(), "1.36"); err != nil {
+			t.Errorf("%v: %v", cause, err)
+		}
+		if is := next.now(); is.Endpoint != said.Endpoint || string(is.CertificateAuthority) != "A" || is.ServiceCIDR != said.ServiceCIDR {
+			t.Errorf("%v: cluster %+v", cause, is)
+		}
+	}
+	for _, answer := range []error{aws.ErrUnauthorized, aws.ErrNotFound, aws.ErrCredentials} {
+		if err := (&joined{name: "lab", eks: &controlPlane{err: answer}, kept: kept, logger: hclog.NewNullLogger()}).read(t.Context(), "1.36"); !errors.Is(err, answer) {
+			t.Errorf("%v: %v", answer, err)
+		}
+	}
+	none := &keptCluster{err: errors.New("not there")}
+	if err := (&joined{name: "lab", eks: &controlPlane{err: aws.ErrUnreachable}, kept: none, logger: hclog.NewNullLogger()}).read(t.Context(), "1.36"); !errors.Is(err, aws.ErrUnreachable) {
+		t.Errorf("nothing is kept: %v", err)
+	}
+}

@@ -174,7 +174,7 @@ func (d *daemon) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.joined = &joined{name: d.config.ClusterName, endpoint: d.config.ClusterEndpoint, bundle: d.config.ClusterCA, own: authority(access), eks: d.aws, versions: d.kube.Core.Discovery(), logger: d.logger}
+	d.joined = &joined{name: d.config.ClusterName, endpoint: d.config.ClusterEndpoint, bundle: d.config.ClusterCA, own: authority(access), eks: d.aws, kept: d.store(), versions: d.kube.Core.Discovery(), logger: d.logger}
 	if err := d.joined.read(ctx, minor); err != nil {
 		return explain(err)
 	}

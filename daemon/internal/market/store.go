@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
@@ -74,6 +75,33 @@ func (s Store) read(ctx context.Context, key string) ([]byte, error) {
 		return nil, fmt.Errorf("configmap %q get: %w", install.CatalogueName, err)
 	}
 	return m.BinaryData[key], nil
+}
+
+const (
+	clusterKey  = "cluster.json.gz"
+	clusterMost = 64 << 10
+)
+
+// Cluster returns what EKS has said of the cluster last, by KeepCluster. What is kept of another
+// cluster, or not at all, is an error.
+func (s Store) Cluster(ctx context.Context, name string) (aws.Cluster, error) {
+	packed, err := s.read(ctx, clusterKey)
+	if err != nil {
+		return aws.Cluster{}, err
+	}
+	var c aws.Cluster
+	if err = unpack(packed, &c); err == nil && c.Name != name {
+		err = errForeign
+	}
+	if err != nil {
+		return aws.Cluster{}, unreadable(clusterKey, err)
+	}
+	return c, nil
+}
+
+// KeepCluster keeps what EKS has said of the cluster.
+func (s Store) KeepCluster(ctx context.Context, c aws.Cluster) error {
+	return s.write(ctx, clusterKey, c, clusterMost)
 }
 
 func unreadable(key string, err error) error {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog/embedded"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
@@ -201,4 +203,21 @@ func TestStore_AnAPIServerThatRefusesTheConfigMapHoldsNothingUp(t *testing.T) {
 	k.Store = Store{broken{}}
 	k.Begin(t.Context(), time.Minute)
 	r.want("after the start", 90, 30)
+}
+
+func TestStore_KeepsWhatEKSSaidOfTheClusterBesideTheRest(t *testing.T) {
+	r := newRegion(t)
+	store, said := Store{r.kube.CoreV1().ConfigMaps("karpenter")}, aws.Cluster{Name: "lab", Endpoint: "https://one", CertificateAuthority: []byte("A"), SubnetIDs: []string{"subnet-1"}}
+	if _, err := store.Cluster(t.Context(), "lab"); err == nil {
+		t.Error("nothing is kept, and there is no error")
+	}
+	if err := store.KeepCluster(t.Context(), said); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := store.Cluster(t.Context(), "lab"); err != nil || !reflect.DeepEqual(got, said) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if _, err := store.Cluster(t.Context(), "another"); !errors.Is(err, errForeign) {
+		t.Errorf("of another cluster: %v", err)
+	}
 }
