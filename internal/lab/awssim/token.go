@@ -47,13 +47,8 @@ func (c *Cloud) VerifyClusterToken(_ context.Context, clusterName, token string)
 		return "", nil, "", err
 	}
 	groups = entry.Groups
-	for _, p := range entry.Policies {
-		if len(p.Namespaces) == 0 {
-			groups = append(groups, PolicyGroup(p.Name()))
-		}
-		for _, namespace := range p.Namespaces {
-			groups = append(groups, PolicyGroup(p.Name())+":"+namespace)
-		}
+	for _, name := range entry.Policies {
+		groups = append(groups, PolicyGroup(name))
 	}
 	id, _, _ := strings.Cut(identity.UserID, ":")
 	return username, groups, "aws-iam-authenticator:" + identity.Account + ":" + id, nil

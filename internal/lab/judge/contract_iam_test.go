@@ -176,7 +176,7 @@ func roleContracts() []contract {
 				need(w.iam.TagRole(ctx, &iam.TagRoleInput{RoleName: name, Tags: iamTags("a", "1", "b", "2")}))
 				need(w.iam.TagRole(ctx, &iam.TagRoleInput{RoleName: name, Tags: iamTags("a", "9")}))
 				need(w.iam.UntagRole(ctx, &iam.UntagRoleInput{RoleName: name, TagKeys: []string{"b", "none"}}))
-				return facts{"tags": iamTagMap(need(w.iam.ListRoleTags(ctx, &iam.ListRoleTagsInput{RoleName: name})).Tags)}
+				return facts{"tags": iamTagMap(need(w.iam.GetRole(ctx, &iam.GetRoleInput{RoleName: name})).Role.Tags)}
 			},
 			want: facts{"tags": map[string]string{"a": "9"}},
 		},
@@ -386,7 +386,7 @@ func policyContracts() []contract {
 				arn := need(w.iam.CreatePolicy(ctx, &iam.CreatePolicyInput{PolicyName: aws.String("policy-tags"), PolicyDocument: aws.String(readOnly)})).Policy.Arn
 				need(w.iam.TagPolicy(ctx, &iam.TagPolicyInput{PolicyArn: arn, Tags: iamTags("a", "1", "b", "2")}))
 				need(w.iam.UntagPolicy(ctx, &iam.UntagPolicyInput{PolicyArn: arn, TagKeys: []string{"b"}}))
-				return facts{"tags": iamTagMap(need(w.iam.ListPolicyTags(ctx, &iam.ListPolicyTagsInput{PolicyArn: arn})).Tags)}
+				return facts{"tags": iamTagMap(need(w.iam.GetPolicy(ctx, &iam.GetPolicyInput{PolicyArn: arn})).Policy.Tags)}
 			},
 			want: facts{"tags": map[string]string{"a": "1"}},
 		},

@@ -17,7 +17,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
-	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
@@ -27,7 +26,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ec2sim"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ekssim"
 )
 
 // sweep makes the simulator answer what the contract cases leave out: the
@@ -58,13 +56,11 @@ func sweepIAM(ctx context.Context, w *world) {
 	need(w.createRole(ctx, *name, ec2Trust))
 	arn := need(w.iam.CreatePolicy(ctx, &iam.CreatePolicyInput{PolicyName: name, PolicyDocument: aws.String(readOnly), Description: aws.String("swept"), Path: aws.String("/sweep/")})).Policy.Arn
 	need(w.iam.CreatePolicyVersion(ctx, &iam.CreatePolicyVersionInput{PolicyArn: arn, PolicyDocument: aws.String(anyAction)}))
-	need(w.iam.SetDefaultPolicyVersion(ctx, &iam.SetDefaultPolicyVersionInput{PolicyArn: arn, VersionId: aws.String("v2")}))
 	need(w.iam.ListPolicies(ctx, &iam.ListPoliciesInput{Scope: "Local", MaxItems: aws.Int32(1)}))
 	need(w.iam.ListPolicies(ctx, &iam.ListPoliciesInput{Scope: "AWS"}))
 	need(w.iam.PutRolePermissionsBoundary(ctx, &iam.PutRolePermissionsBoundaryInput{RoleName: name, PermissionsBoundary: arn}))
 	need(w.iam.GetRole(ctx, &iam.GetRoleInput{RoleName: name}))
 	need(w.iam.DeleteRolePermissionsBoundary(ctx, &iam.DeleteRolePermissionsBoundaryInput{RoleName: name}))
-	need(w.iam.UpdateRoleDescription(ctx, &iam.UpdateRoleDescriptionInput{RoleName: name, Description: aws.String("new")}))
 	need(w.iam.CreateServiceLinkedRole(ctx, &iam.CreateServiceLinkedRoleInput{AWSServiceName: aws.String("spot.amazonaws.com")}))
 	_, _ = w.iam.CreateServiceLinkedRole(ctx, &iam.CreateServiceLinkedRoleInput{AWSServiceName: aws.String("spot.amazonaws.com")})
 	task := need(w.iam.DeleteServiceLinkedRole(ctx, &iam.DeleteServiceLinkedRoleInput{RoleName: aws.String("AWSServiceRoleForEC2Spot")})).DeletionTaskId
@@ -72,16 +68,9 @@ func sweepIAM(ctx context.Context, w *world) {
 	need(w.iam.ListInstanceProfiles(ctx, &iam.ListInstanceProfilesInput{}))
 	need(w.iam.ListInstanceProfileTags(ctx, &iam.ListInstanceProfileTagsInput{InstanceProfileName: aws.String(profile)}))
 
-	in := &iam.CreateOpenIDConnectProviderInput{Url: aws.String("https://issuer.example/id/SWEEP"), ClientIDList: []string{"sts.amazonaws.com"}, Tags: iamTags("a", "1")}
-	provider := need(w.iam.CreateOpenIDConnectProvider(ctx, in)).OpenIDConnectProviderArn
-	_, _ = w.iam.CreateOpenIDConnectProvider(ctx, in)
-	need(w.iam.TagOpenIDConnectProvider(ctx, &iam.TagOpenIDConnectProviderInput{OpenIDConnectProviderArn: provider, Tags: iamTags("b", "2")}))
-	need(w.iam.UntagOpenIDConnectProvider(ctx, &iam.UntagOpenIDConnectProviderInput{OpenIDConnectProviderArn: provider, TagKeys: []string{"a"}}))
-	need(w.iam.ListOpenIDConnectProviderTags(ctx, &iam.ListOpenIDConnectProviderTagsInput{OpenIDConnectProviderArn: provider}))
+	provider := aws.String(w.cloud.IAM.SeedOIDCProvider("https://issuer.example/id/SWEEP"))
 	need(w.iam.GetOpenIDConnectProvider(ctx, &iam.GetOpenIDConnectProviderInput{OpenIDConnectProviderArn: provider}))
-	need(w.iam.ListOpenIDConnectProviders(ctx, nil))
-	need(w.iam.DeleteOpenIDConnectProvider(ctx, &iam.DeleteOpenIDConnectProviderInput{OpenIDConnectProviderArn: provider}))
-	_, _ = w.iam.GetOpenIDConnectProvider(ctx, &iam.GetOpenIDConnectProviderInput{OpenIDConnectProviderArn: provider})
+	_, _ = w.iam.GetOpenIDConnectProvider(ctx, &iam.GetOpenIDConnectProviderInput{OpenIDConnectProviderArn: aws.String(*provider + "/none")})
 	_, _ = w.iam.DeletePolicy(ctx, &iam.DeletePolicyInput{PolicyArn: aws.String(workerPolicy)})
 }
 
@@ -112,16 +101,8 @@ func sweepEKS(ctx context.Context, w *world) {
 	name, role := aws.String(cluster), need(w.createRole(ctx, "sweep-entry", ec2Trust)).Role.Arn
 	entry := need(w.eks.CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{ClusterName: name, PrincipalArn: role, KubernetesGroups: []string{"team"}, Tags: map[string]string{"a": "1"}})).AccessEntry
 	need(w.eks.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: name, PrincipalArn: role}))
-	need(w.eks.UpdateAccessEntry(ctx, &eks.UpdateAccessEntryInput{ClusterName: name, PrincipalArn: role, KubernetesGroups: []string{"other"}}))
-	need(w.eks.AssociateAccessPolicy(ctx, &eks.AssociateAccessPolicyInput{
-		ClusterName: name, PrincipalArn: role, PolicyArn: aws.String(ekssim.ClusterAdminPolicy), AccessScope: &ekstypes.AccessScope{Type: ekstypes.AccessScopeTypeNamespace, Namespaces: []string{"team"}},
-	}))
-	need(w.eks.ListAssociatedAccessPolicies(ctx, &eks.ListAssociatedAccessPoliciesInput{ClusterName: name, PrincipalArn: role}))
 	need(w.eks.ListAccessEntries(ctx, &eks.ListAccessEntriesInput{ClusterName: name, MaxResults: aws.Int32(1)}))
-	need(w.eks.ListAccessPolicies(ctx, &eks.ListAccessPoliciesInput{MaxResults: aws.Int32(1)}))
-	need(w.eks.ListAccessPolicies(ctx, nil))
 	need(w.eks.TagResource(ctx, &eks.TagResourceInput{ResourceArn: entry.AccessEntryArn, Tags: map[string]string{"b": "2"}}))
-	need(w.eks.DisassociateAccessPolicy(ctx, &eks.DisassociateAccessPolicyInput{ClusterName: name, PrincipalArn: role, PolicyArn: aws.String(ekssim.ClusterAdminPolicy)}))
 	for _, in := range []*eks.CreateAccessEntryInput{
 		{ClusterName: aws.String("none"), PrincipalArn: role},
 		{ClusterName: name, PrincipalArn: role, Type: aws.String("UNKNOWN")},
@@ -130,7 +111,6 @@ func sweepEKS(ctx context.Context, w *world) {
 	} {
 		_, _ = w.eks.CreateAccessEntry(ctx, in)
 	}
-	_, _ = w.eks.AssociateAccessPolicy(ctx, &eks.AssociateAccessPolicyInput{ClusterName: name, PrincipalArn: role, PolicyArn: aws.String("arn:aws:eks::aws:cluster-access-policy/None"), AccessScope: &ekstypes.AccessScope{Type: ekstypes.AccessScopeTypeCluster}})
 	_, _ = w.eks.ListTagsForResource(ctx, &eks.ListTagsForResourceInput{ResourceArn: aws.String("arn:aws:eks:us-west-2:123456789012:cluster/none")})
 }
 
@@ -156,7 +136,6 @@ func sweepPricing(ctx context.Context, w *world) {
 	for p := pricing.NewGetProductsPaginator(w.pricing, &pricing.GetProductsInput{ServiceCode: aws.String("AmazonEC2"), Filters: filters}); p.HasMorePages(); {
 		need(p.NextPage(ctx))
 	}
-	need(w.pricing.DescribeServices(ctx, &pricing.DescribeServicesInput{ServiceCode: aws.String("AmazonEC2")}))
 	_, _ = w.pricing.GetProducts(ctx, &pricing.GetProductsInput{ServiceCode: aws.String("AmazonNothing"), Filters: filters})
 	_, _ = w.pricing.GetProducts(ctx, &pricing.GetProductsInput{ServiceCode: aws.String("AmazonEC2")})
 }
@@ -232,7 +211,7 @@ func sweepRefusals(ctx context.Context, w *world) {
 	_, _ = w.events.DescribeRule(ctx, &eventbridge.DescribeRuleInput{Name: aws.String("rule-read")})
 	_, _ = w.eks.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String(cluster)})
 	_, _ = w.ssm.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(parameter)})
-	_, _ = w.pricing.DescribeServices(ctx, nil)
+	_, _ = w.pricing.GetProducts(ctx, &pricing.GetProductsInput{ServiceCode: aws.String("AmazonEC2")})
 }
 
 // sweepUnknownActions asks each service for something that is not simulated.
@@ -247,6 +226,6 @@ func sweepUnknownActions(ctx context.Context, w *world) {
 	_, _ = w.events.ListEventBuses(ctx, nil)
 	_, _ = w.eks.ListNodegroups(ctx, &eks.ListNodegroupsInput{ClusterName: aws.String(cluster)})
 	_, _ = w.ssm.DescribeParameters(ctx, nil)
-	_, _ = w.ssm.GetParametersByPath(ctx, &ssm.GetParametersByPathInput{Path: aws.String("nonsense")})
+	_, _ = w.ssm.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String("nonsense")})
 	_, _ = w.pricing.GetAttributeValues(ctx, &pricing.GetAttributeValuesInput{ServiceCode: aws.String("AmazonEC2"), AttributeName: aws.String("x")})
 }

@@ -13,6 +13,16 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
 )
 
+const policyPrefix = "arn:aws:eks::aws:cluster-access-policy/"
+
+// ClusterAdminPolicy is the ARN of the access policy of administrators.
+const ClusterAdminPolicy = policyPrefix + "AmazonEKSClusterAdminPolicy"
+
+// policyNames are the access policies that an entry can have, sorted.
+func policyNames() []string {
+	return []string{"AmazonEKSAdminPolicy", "AmazonEKSAdminViewPolicy", "AmazonEKSClusterAdminPolicy", "AmazonEKSEditPolicy", "AmazonEKSViewPolicy"}
+}
+
 // entry is one access entry; the service's mutex guards it.
 type entry struct {
 	principal string
@@ -24,8 +34,8 @@ type entry struct {
 	token     string // clientRequestToken of the creation
 	created   time.Time
 	modified  time.Time
-	policies  map[string]*association // by policy ARN
-	unseen    int                     // see DelayAccessEntry
+	policies  []string // ARNs of access policies over the whole cluster, sorted
+	unseen    int      // see DelayAccessEntry
 }
 
 type entryOut struct {
@@ -118,7 +128,7 @@ func (s *Service) newEntry(cluster string, in *createIn, now time.Time) (*entry,
 	}
 	e := &entry{
 		principal: in.PrincipalArn, kind: in.Type, username: in.Username, groups: in.KubernetesGroups, tags: maps.Clone(in.Tags), token: in.ClientRequestToken,
-		created: now, modified: now, policies: map[string]*association{},
+		created: now, modified: now,
 		arn: s.arn("access-entry", cluster+"/"+parts[2]+"/"+parts[1]+"/"+parts[3]+"/"+uuid.NewString()),
 	}
 	if e.tags == nil {
@@ -195,31 +205,6 @@ func (s *Service) describeEntry(ctx context.Context, req *wire.Request) (any, er
 	return s.withEntry(ctx, req, nil, func(c *cluster, e *entry) (any, error) { return e.result(c.Name), nil })
 }
 
-func (s *Service) updateEntry(ctx context.Context, req *wire.Request, in *struct {
-	KubernetesGroups   *[]string `json:"kubernetesGroups"`
-	ClientRequestToken string    `json:"clientRequestToken"`
-	Username           *string   `json:"username"`
-},
-) (any, error) {
-	return s.withEntry(ctx, req, nil, func(c *cluster, e *entry) (any, error) {
-		if e.kind != "STANDARD" {
-			return nil, wire.Errorf("InvalidRequestException", "An access entry of type %s cannot be updated.", e.kind)
-		}
-		username, groups := e.username, e.groups
-		if in.Username != nil {
-			username = *in.Username
-		}
-		if in.KubernetesGroups != nil {
-			groups = *in.KubernetesGroups
-		}
-		if err := checkNames(username, groups); err != nil {
-			return nil, err
-		}
-		e.username, e.groups, e.modified = username, groups, req.Now.UTC()
-		return e.result(c.Name), nil
-	})
-}
-
 func (s *Service) deleteEntry(ctx context.Context, req *wire.Request) (any, error) {
 	return s.withEntry(ctx, req, nil, func(c *cluster, e *entry) (any, error) {
 		delete(c.entries, e.principal)
@@ -232,7 +217,7 @@ func (s *Service) listEntries(ctx context.Context, req *wire.Request) (any, erro
 	return s.withCluster(ctx, req, nil, func(c *cluster) (any, error) {
 		arns := []string{}
 		for _, arn := range slices.Sorted(maps.Keys(c.entries)) {
-			if _, has := c.entries[arn].policies[wanted]; wanted == "" || has {
+			if wanted == "" || slices.Contains(c.entries[arn].policies, wanted) {
 				arns = append(arns, arn)
 			}
 		}
@@ -251,8 +236,7 @@ func (s *Service) listEntries(ctx context.Context, req *wire.Request) (any, erro
 type AccessEntry struct {
 	Username string // may hold {{SessionName}} or {{EC2PrivateDNSName}}
 	Groups   []string
-	Type     string
-	Policies []AccessPolicy
+	Policies []string // names of access policies over the whole cluster
 }
 
 // Lookup finds the access entry of a principal (a role or user ARN), as the cluster sees
@@ -272,9 +256,9 @@ func (s *Service) Lookup(clusterName, principalARN string) (AccessEntry, bool) {
 		e.unseen--
 		return AccessEntry{}, false
 	}
-	out := AccessEntry{Username: e.username, Groups: slices.Clone(e.groups), Type: e.kind}
-	for _, arn := range slices.Sorted(maps.Keys(e.policies)) {
-		out.Policies = append(out.Policies, e.policies[arn].AccessPolicy)
+	out := AccessEntry{Username: e.username, Groups: slices.Clone(e.groups)}
+	for _, arn := range e.policies {
+		out.Policies = append(out.Policies, strings.TrimPrefix(arn, policyPrefix))
 	}
 	return out, true
 }
@@ -288,14 +272,11 @@ func (s *Service) CreateAccessEntry(clusterName, principalARN string, groups []s
 	if !ok {
 		return noCluster(clusterName)
 	}
-	now := s.Now().UTC()
-	e, err := s.newEntry(clusterName, &createIn{PrincipalArn: principalARN, KubernetesGroups: groups, Type: "STANDARD"}, now)
+	e, err := s.newEntry(clusterName, &createIn{PrincipalArn: principalARN, KubernetesGroups: groups, Type: "STANDARD"}, s.Now().UTC())
 	if err != nil {
 		return err
 	}
-	for _, arn := range policyARNs {
-		e.policies[arn] = &association{AccessPolicy{ARN: arn}, now, now}
-	}
+	e.policies = slices.Sorted(slices.Values(policyARNs))
 	c.entries[principalARN] = e
 	return nil
 }

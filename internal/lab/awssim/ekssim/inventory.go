@@ -41,7 +41,7 @@ func (s *Service) Inventory() map[string]wire.Thing {
 	all := map[string]wire.Thing{}
 	for _, c := range s.clusters {
 		for principal, e := range c.entries {
-			content := entryContent{append([]string{}, e.groups...), append([]string{}, slices.Sorted(maps.Keys(e.policies))...), wire.Given(e.tags), e.kind, e.username}
+			content := entryContent{append([]string{}, e.groups...), append([]string{}, e.policies...), wire.Given(e.tags), e.kind, e.username}
 			all[entryKey+c.Name+"/"+principal] = wire.Thing{Identity: e.arn, Content: wire.Text(content)}
 		}
 		for _, a := range c.pods {
@@ -84,13 +84,8 @@ func (e *entry) overwrite(content string) error {
 			return fmt.Errorf("%s: no such access policy", arn)
 		}
 	}
-	e.groups, e.tags, e.kind, e.username = in.Groups, in.Tags, in.Type, in.Username
-	maps.DeleteFunc(e.policies, func(arn string, _ *association) bool { return !slices.Contains(in.Policies, arn) })
-	for _, arn := range in.Policies {
-		if e.policies[arn] == nil {
-			e.policies[arn] = &association{AccessPolicy: AccessPolicy{ARN: arn}, associated: e.modified, modified: e.modified}
-		}
-	}
+	slices.Sort(in.Policies)
+	e.groups, e.policies, e.tags, e.kind, e.username = in.Groups, in.Policies, in.Tags, in.Type, in.Username
 	return nil
 }
 
@@ -145,7 +140,7 @@ func copyOf(entries map[string]*entry) map[string]*entry {
 	out := make(map[string]*entry, len(entries))
 	for principal, e := range entries {
 		c := *e
-		c.groups, c.tags, c.policies = slices.Clone(e.groups), maps.Clone(e.tags), maps.Clone(e.policies)
+		c.groups, c.tags, c.policies = slices.Clone(e.groups), maps.Clone(e.tags), slices.Clone(e.policies)
 		out[principal] = &c
 	}
 	return out

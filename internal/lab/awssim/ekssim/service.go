@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"maps"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,7 +26,7 @@ type Config struct {
 // Service is the simulated EKS. Safe for concurrent use.
 type Service struct {
 	Config
-	actions map[string]wire.Handler
+	wire.Handlers
 
 	mu       sync.Mutex
 	clusters map[string]*cluster // by name
@@ -70,18 +69,12 @@ type cluster struct {
 // New makes an EKS without clusters.
 func New(c Config) *Service {
 	s := &Service{Config: c, clusters: map[string]*cluster{}}
-	s.actions = map[string]wire.Handler{
+	s.Handlers = wire.Handlers{
 		"DescribeCluster":                s.describeCluster,
-		"ListClusters":                   s.listClusters,
 		"CreateAccessEntry":              wire.JSON(s.createEntry),
 		"DescribeAccessEntry":            s.describeEntry,
-		"UpdateAccessEntry":              wire.JSON(s.updateEntry),
 		"DeleteAccessEntry":              s.deleteEntry,
 		"ListAccessEntries":              s.listEntries,
-		"AssociateAccessPolicy":          wire.JSON(s.associatePolicy),
-		"DisassociateAccessPolicy":       s.disassociatePolicy,
-		"ListAssociatedAccessPolicies":   s.listAssociated,
-		"ListAccessPolicies":             s.listPolicies,
 		"CreatePodIdentityAssociation":   wire.JSON(s.createPodAssociation),
 		"DescribePodIdentityAssociation": s.describePodAssociation,
 		"ListPodIdentityAssociations":    s.listPodAssociations,
@@ -115,29 +108,23 @@ func (s *Service) Route(method, path string) string {
 		}
 	}
 	return map[string]string{
-		"GET clusters 1":                                       "ListClusters",
-		"GET clusters 2":                                       "DescribeCluster",
-		"POST clusters/*/access-entries 3":                     "CreateAccessEntry",
-		"GET clusters/*/access-entries 3":                      "ListAccessEntries",
-		"GET clusters/*/access-entries 4":                      "DescribeAccessEntry",
-		"POST clusters/*/access-entries 4":                     "UpdateAccessEntry",
-		"DELETE clusters/*/access-entries 4":                   "DeleteAccessEntry",
-		"POST clusters/*/access-entries/*/access-policies 5":   "AssociateAccessPolicy",
-		"GET clusters/*/access-entries/*/access-policies 5":    "ListAssociatedAccessPolicies",
-		"DELETE clusters/*/access-entries/*/access-policies 6": "DisassociateAccessPolicy",
-		"GET access-policies 1":                                "ListAccessPolicies",
-		"POST clusters/*/pod-identity-associations 3":          "CreatePodIdentityAssociation",
-		"GET clusters/*/pod-identity-associations 3":           "ListPodIdentityAssociations",
-		"GET clusters/*/pod-identity-associations 4":           "DescribePodIdentityAssociation",
-		"POST clusters/*/pod-identity-associations 4":          "UpdatePodIdentityAssociation",
-		"DELETE clusters/*/pod-identity-associations 4":        "DeletePodIdentityAssociation",
-		"GET clusters/*/node-groups 3":                         "ListNodegroups",
-		"GET clusters/*/node-groups 4":                         "DescribeNodegroup",
-		"GET clusters/*/fargate-profiles 3":                    "ListFargateProfiles",
-		"GET clusters/*/addons 3":                              "ListAddons",
-		"POST tags 2":                                          "TagResource",
-		"DELETE tags 2":                                        "UntagResource",
-		"GET tags 2":                                           "ListTagsForResource",
+		"GET clusters 2":                                "DescribeCluster",
+		"POST clusters/*/access-entries 3":              "CreateAccessEntry",
+		"GET clusters/*/access-entries 3":               "ListAccessEntries",
+		"GET clusters/*/access-entries 4":               "DescribeAccessEntry",
+		"DELETE clusters/*/access-entries 4":            "DeleteAccessEntry",
+		"POST clusters/*/pod-identity-associations 3":   "CreatePodIdentityAssociation",
+		"GET clusters/*/pod-identity-associations 3":    "ListPodIdentityAssociations",
+		"GET clusters/*/pod-identity-associations 4":    "DescribePodIdentityAssociation",
+		"POST clusters/*/pod-identity-associations 4":   "UpdatePodIdentityAssociation",
+		"DELETE clusters/*/pod-identity-associations 4": "DeletePodIdentityAssociation",
+		"GET clusters/*/node-groups 3":                  "ListNodegroups",
+		"GET clusters/*/node-groups 4":                  "DescribeNodegroup",
+		"GET clusters/*/fargate-profiles 3":             "ListFargateProfiles",
+		"GET clusters/*/addons 3":                       "ListAddons",
+		"POST tags 2":                                   "TagResource",
+		"DELETE tags 2":                                 "UntagResource",
+		"GET tags 2":                                    "ListTagsForResource",
 	}[shape+" "+strconv.Itoa(len(parts))]
 }
 
@@ -158,18 +145,6 @@ func pathPart(req *wire.Request, i int) string {
 		return parts[i]
 	}
 	return ""
-}
-
-// Actions lists what is simulated, sorted.
-func (s *Service) Actions() []string { return slices.Sorted(maps.Keys(s.actions)) }
-
-// Serve answers one EKS action.
-func (s *Service) Serve(ctx context.Context, req *wire.Request) (any, error) {
-	h, ok := s.actions[req.Action]
-	if !ok {
-		return nil, wire.Errorf("UnknownOperationException", "EKS has no action %s here", req.Action)
-	}
-	return h(ctx, req)
 }
 
 // CreateCluster seeds a cluster.
@@ -289,22 +264,6 @@ func (s *Service) describeCluster(ctx context.Context, req *wire.Request) (any, 
 			Cluster clusterOut `json:"cluster"`
 		}{out}, nil
 	})
-}
-
-func (s *Service) listClusters(ctx context.Context, req *wire.Request) (any, error) {
-	if err := s.allow(ctx, req, s.arn("cluster", "*"), nil, nil); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	names, next, err := page(req, slices.Sorted(maps.Keys(s.clusters)), func(n string) string { return n })
-	if err != nil {
-		return nil, err
-	}
-	return struct {
-		Clusters  []string `json:"clusters"`
-		NextToken string   `json:"nextToken,omitempty"`
-	}{append([]string{}, names...), next}, nil
 }
 
 // page cuts a list by the query's maxResults and nextToken.

@@ -157,13 +157,6 @@ func (s *Service) deleteRule(ctx context.Context, req *wire.Request, in *struct 
 	return out, err
 }
 
-func (s *Service) switchRule(ctx context.Context, req *wire.Request, in *ruleRef) (any, error) {
-	return s.withRule(ctx, req, in.Name, in.EventBusName, nil, func(r *rule) (any, error) {
-		r.enabled = req.Action == "EnableRule"
-		return nil, nil
-	})
-}
-
 func (s *Service) listRules(ctx context.Context, req *wire.Request, in *struct {
 	NamePrefix, EventBusName, NextToken string
 	Limit                               int
@@ -275,30 +268,4 @@ func (s *Service) listTargets(ctx context.Context, req *wire.Request, in *struct
 			NextToken string `json:",omitempty"`
 		}{targets, next}, nil
 	})
-}
-
-func (s *Service) listRuleNames(ctx context.Context, req *wire.Request, in *struct {
-	TargetArn, EventBusName, NextToken string
-	Limit                              int
-},
-) (any, error) {
-	if err := checkBus(in.EventBusName); err != nil {
-		return nil, err
-	}
-	if err := s.allow(ctx, req, "ListRuleNamesByTarget", "*", nil); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	names := []string{}
-	for _, name := range slices.Sorted(maps.Keys(s.rules)) {
-		if slices.Contains(slices.Collect(maps.Values(s.rules[name].targets)), in.TargetArn) {
-			names = append(names, name)
-		}
-	}
-	names, next := wire.Page(names, func(n string) string { return n }, in.NextToken, limit(in.Limit))
-	return struct {
-		RuleNames []string
-		NextToken string `json:",omitempty"`
-	}{names, next}, nil
 }

@@ -32,7 +32,7 @@ type Config struct {
 // Service is the simulated EventBridge. Safe for concurrent use.
 type Service struct {
 	Config
-	actions map[string]wire.Handler
+	wire.Handlers
 
 	mu    sync.Mutex
 	rules map[string]*rule // by name
@@ -52,35 +52,20 @@ type rule struct {
 // New makes an EventBridge whose default bus has no rules.
 func New(c Config) *Service {
 	s := &Service{Config: c, rules: map[string]*rule{}}
-	s.actions = map[string]wire.Handler{
-		"PutRule":               wire.JSON(s.putRule),
-		"DescribeRule":          wire.JSON(s.describeRule),
-		"DeleteRule":            wire.JSON(s.deleteRule),
-		"EnableRule":            wire.JSON(s.switchRule),
-		"DisableRule":           wire.JSON(s.switchRule),
-		"ListRules":             wire.JSON(s.listRules),
-		"PutTargets":            wire.JSON(s.putTargets),
-		"RemoveTargets":         wire.JSON(s.removeTargets),
-		"ListTargetsByRule":     wire.JSON(s.listTargets),
-		"ListRuleNamesByTarget": wire.JSON(s.listRuleNames),
-		"TagResource":           wire.JSON(s.tagResource),
-		"UntagResource":         wire.JSON(s.untagResource),
-		"ListTagsForResource":   wire.JSON(s.listTags),
-		"PutEvents":             wire.JSON(s.putEvents),
+	s.Handlers = wire.Handlers{
+		"PutRule":             wire.JSON(s.putRule),
+		"DescribeRule":        wire.JSON(s.describeRule),
+		"DeleteRule":          wire.JSON(s.deleteRule),
+		"ListRules":           wire.JSON(s.listRules),
+		"PutTargets":          wire.JSON(s.putTargets),
+		"RemoveTargets":       wire.JSON(s.removeTargets),
+		"ListTargetsByRule":   wire.JSON(s.listTargets),
+		"TagResource":         wire.JSON(s.tagResource),
+		"UntagResource":       wire.JSON(s.untagResource),
+		"ListTagsForResource": wire.JSON(s.listTags),
+		"PutEvents":           wire.JSON(s.putEvents),
 	}
 	return s
-}
-
-// Actions lists what is simulated, sorted.
-func (s *Service) Actions() []string { return slices.Sorted(maps.Keys(s.actions)) }
-
-// Serve answers one EventBridge action.
-func (s *Service) Serve(ctx context.Context, req *wire.Request) (any, error) {
-	h, ok := s.actions[req.Action]
-	if !ok {
-		return nil, wire.Errorf("UnknownOperationException", "EventBridge has no action %s here", req.Action)
-	}
-	return h(ctx, req)
 }
 
 // envelope is an event as targets receive it.

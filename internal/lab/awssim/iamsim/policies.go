@@ -40,20 +40,18 @@ type versionXML struct {
 	CreateDate       time.Time
 }
 
-func (s *Service) policyActions() map[string]handler {
-	return map[string]handler{
-		"CreatePolicy":            s.createPolicy,
-		"GetPolicy":               s.getPolicy,
-		"DeletePolicy":            s.deletePolicy,
-		"ListPolicies":            s.listPolicies,
-		"CreatePolicyVersion":     s.createPolicyVersion,
-		"GetPolicyVersion":        s.getPolicyVersion,
-		"DeletePolicyVersion":     s.deletePolicyVersion,
-		"ListPolicyVersions":      s.listPolicyVersions,
-		"SetDefaultPolicyVersion": s.setDefaultPolicyVersion,
-		"TagPolicy":               s.tagPolicy,
-		"UntagPolicy":             s.untagPolicy,
-		"ListPolicyTags":          s.listPolicyTags,
+func (s *Service) policyActions() wire.Handlers {
+	return wire.Handlers{
+		"CreatePolicy":        s.createPolicy,
+		"GetPolicy":           s.getPolicy,
+		"DeletePolicy":        s.deletePolicy,
+		"ListPolicies":        s.listPolicies,
+		"CreatePolicyVersion": s.createPolicyVersion,
+		"GetPolicyVersion":    s.getPolicyVersion,
+		"DeletePolicyVersion": s.deletePolicyVersion,
+		"ListPolicyVersions":  s.listPolicyVersions,
+		"TagPolicy":           s.tagPolicy,
+		"UntagPolicy":         s.untagPolicy,
 	}
 }
 
@@ -252,10 +250,6 @@ func (s *Service) untagPolicy(ctx context.Context, req *wire.Request) (any, erro
 	})
 }
 
-func (s *Service) listPolicyTags(ctx context.Context, req *wire.Request) (any, error) {
-	return s.withPolicy(ctx, req, false, nil, func(m *managed) (any, error) { return pageTags(req, m.tags) })
-}
-
 func (s *Service) createPolicyVersion(ctx context.Context, req *wire.Request) (any, error) {
 	text, err := required(req.Form, "PolicyDocument")
 	if err != nil {
@@ -307,13 +301,6 @@ func (s *Service) deletePolicyVersion(ctx context.Context, req *wire.Request) (a
 			return nil, deleteConflict("Cannot delete the default version of a policy.")
 		}
 		m.versions = slices.DeleteFunc(m.versions, func(o policyVersion) bool { return o.id == v.id })
-		return nil, nil
-	})
-}
-
-func (s *Service) setDefaultPolicyVersion(ctx context.Context, req *wire.Request) (any, error) {
-	return s.withVersion(ctx, req, true, func(m *managed, v policyVersion) (any, error) {
-		m.defaultVersion = v.id
 		return nil, nil
 	})
 }

@@ -20,8 +20,8 @@ type profileXML struct {
 	Tags                *list[tag] `xml:",omitempty"`
 }
 
-func (s *Service) profileActions() map[string]handler {
-	return map[string]handler{
+func (s *Service) profileActions() wire.Handlers {
+	return wire.Handlers{
 		"CreateInstanceProfile":         s.createProfile,
 		"GetInstanceProfile":            s.getProfile,
 		"DeleteInstanceProfile":         s.deleteProfile,

@@ -14,8 +14,8 @@ const (
 	maxAttachedPerRole = 10
 )
 
-func (s *Service) rolePolicyActions() map[string]handler {
-	return map[string]handler{
+func (s *Service) rolePolicyActions() wire.Handlers {
+	return wire.Handlers{
 		"PutRolePolicy":            s.putRolePolicy,
 		"GetRolePolicy":            s.getRolePolicy,
 		"DeleteRolePolicy":         s.deleteRolePolicy,

@@ -38,18 +38,16 @@ type boundaryXML struct {
 
 type roleResult struct{ Role roleXML }
 
-func (s *Service) roleActions() map[string]handler {
-	return map[string]handler{
+func (s *Service) roleActions() wire.Handlers {
+	return wire.Handlers{
 		"CreateRole":                         s.createRole,
 		"GetRole":                            s.getRole,
 		"DeleteRole":                         s.deleteRole,
 		"UpdateRole":                         s.updateRole,
-		"UpdateRoleDescription":              s.updateRole,
 		"UpdateAssumeRolePolicy":             s.updateAssumeRolePolicy,
 		"ListRoles":                          s.listRoles,
 		"TagRole":                            s.tagRole,
 		"UntagRole":                          s.untagRole,
-		"ListRoleTags":                       s.listRoleTags,
 		"PutRolePermissionsBoundary":         s.putBoundary,
 		"DeleteRolePermissionsBoundary":      s.deleteBoundary,
 		"CreateServiceLinkedRole":            s.createServiceLinkedRole,
@@ -326,8 +324,4 @@ func pageTags(req *wire.Request, tags map[string]string) (any, error) {
 		return nil, err
 	}
 	return tagsResult{&list[tag]{some}, paging{next != "", next}}, nil
-}
-
-func (s *Service) listRoleTags(ctx context.Context, req *wire.Request) (any, error) {
-	return s.withRole(ctx, req, nil, func(r *role) (any, error) { return pageTags(req, r.tags) })
 }

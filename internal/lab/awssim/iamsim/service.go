@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,7 +25,7 @@ type Service struct {
 	account string
 	now     func() time.Time
 	needed  func(service string) string // may be nil
-	actions map[string]handler
+	wire.Handlers
 
 	mu        sync.Mutex
 	users     map[string]*user    // by name
@@ -40,8 +39,6 @@ type Service struct {
 	delay     time.Duration       // until the rest of the cloud sees a change
 	views     []view              // with a delay: what it sees, from when on
 }
-
-type handler func(ctx context.Context, req *wire.Request) (any, error)
 
 type user struct {
 	name, arn, id string
@@ -101,21 +98,16 @@ func New(c Config) *Service {
 	for _, m := range awsManaged() {
 		s.policies[m.arn] = m
 	}
-	s.actions = s.roleActions()
-	for _, group := range []map[string]handler{s.rolePolicyActions(), s.policyActions(), s.profileActions(), s.providerActions()} {
-		for name, h := range group {
-			s.actions[name] = h
-		}
+	s.Handlers = wire.Handlers{"GetOpenIDConnectProvider": s.getProvider}
+	for _, group := range []wire.Handlers{s.roleActions(), s.rolePolicyActions(), s.policyActions(), s.profileActions()} {
+		maps.Copy(s.Handlers, group)
 	}
 	return s
 }
 
-// Actions lists what is simulated, sorted.
-func (s *Service) Actions() []string { return slices.Sorted(maps.Keys(s.actions)) }
-
 // Serve answers one IAM action.
 func (s *Service) Serve(ctx context.Context, req *wire.Request) (any, error) {
-	h, ok := s.actions[req.Action]
+	h, ok := s.Handlers[req.Action]
 	if !ok {
 		return nil, wire.Errorf("InvalidAction", "Could not find operation %s for version 2010-05-08", req.Action)
 	}

@@ -9,7 +9,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,7 +38,7 @@ type Config struct {
 // Service is the simulated Price List. Safe for concurrent use.
 type Service struct {
 	Config
-	actions map[string]wire.Handler
+	wire.Handlers
 }
 
 const serviceCode = "AmazonEC2"
@@ -47,26 +46,8 @@ const serviceCode = "AmazonEC2"
 // New makes a Price List over a catalogue.
 func New(c Config) *Service {
 	s := &Service{Config: c}
-	s.actions = map[string]wire.Handler{
-		"GetProducts":      wire.JSON(s.getProducts),
-		"DescribeServices": wire.JSON(s.describeServices),
-	}
+	s.Handlers = wire.Handlers{"GetProducts": wire.JSON(s.getProducts)}
 	return s
-}
-
-// Actions lists what is simulated, sorted.
-func (s *Service) Actions() []string { return slices.Sorted(maps.Keys(s.actions)) }
-
-// Serve answers one action of the Price List.
-func (s *Service) Serve(ctx context.Context, req *wire.Request) (any, error) {
-	h, ok := s.actions[req.Action]
-	if !ok {
-		return nil, wire.Errorf("UnknownOperationException", "the Price List has no action %s here", req.Action)
-	}
-	if err := s.Auth.Authorize(ctx, req, wire.Access{Action: "pricing:" + req.Action}); err != nil {
-		return nil, err
-	}
-	return h(ctx, req)
 }
 
 type filter struct{ Type, Field, Value string }
@@ -121,12 +102,15 @@ func (p Product) document(published time.Time) string {
 	return string(out)
 }
 
-func (s *Service) getProducts(_ context.Context, req *wire.Request, in *struct {
+func (s *Service) getProducts(ctx context.Context, req *wire.Request, in *struct {
 	ServiceCode, FormatVersion, NextToken string
 	Filters                               []filter
 	MaxResults                            *int
 },
 ) (any, error) {
+	if err := s.Auth.Authorize(ctx, req, wire.Access{Action: "pricing:GetProducts"}); err != nil {
+		return nil, err
+	}
 	limit := 100
 	if in.MaxResults != nil {
 		limit = *in.MaxResults
@@ -173,31 +157,4 @@ func (s *Service) getProducts(_ context.Context, req *wire.Request, in *struct {
 		out.PriceList = append(out.PriceList, p.document(published))
 	}
 	return out, nil
-}
-
-func attributeNames() []string {
-	names := []string{"productFamily", "serviceCode"}
-	for name := range (Product{}).attributes() {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-func (s *Service) describeServices(_ context.Context, _ *wire.Request, in *struct {
-	ServiceCode, FormatVersion, NextToken string
-	MaxResults                            *int
-},
-) (any, error) {
-	if in.ServiceCode != "" && in.ServiceCode != serviceCode {
-		return nil, &wire.Error{Code: "NotFoundException", Status: 400, Message: "Service code not found: " + in.ServiceCode}
-	}
-	type service struct {
-		ServiceCode    string
-		AttributeNames []string
-	}
-	return struct {
-		Services      []service
-		FormatVersion string
-	}{[]service{{serviceCode, attributeNames()}}, "aws_v1"}, nil
 }

@@ -85,42 +85,6 @@ func (s *Service) sendMessage(ctx context.Context, req *wire.Request, in *struct
 	return s.withQueue(ctx, req, in.QueueURL, nil, func(q *queue) (any, error) { return q.post(in.sendIn, req) })
 }
 
-func (s *Service) sendMessageBatch(ctx context.Context, req *wire.Request, in *struct {
-	queueRef
-	Entries []struct {
-		ID string `json:"Id"`
-		sendIn
-	}
-},
-) (any, error) {
-	ids := make([]string, len(in.Entries))
-	for i, e := range in.Entries {
-		ids[i] = e.ID
-	}
-	if err := checkBatch(ids); err != nil {
-		return nil, err
-	}
-	type done struct {
-		ID string `json:"Id"`
-		sent
-	}
-	return s.withQueue(ctx, req, in.QueueURL, nil, func(q *queue) (any, error) {
-		out := struct {
-			Successful []done
-			Failed     []failed
-		}{[]done{}, []failed{}}
-		for _, e := range in.Entries {
-			receipt, err := q.post(e.sendIn, req)
-			if err != nil {
-				out.Failed = append(out.Failed, failedEntry(e.ID, err))
-				continue
-			}
-			out.Successful = append(out.Successful, done{e.ID, receipt})
-		}
-		return out, nil
-	})
-}
-
 type failed struct {
 	ID          string `json:"Id"`
 	SenderFault bool
@@ -221,28 +185,5 @@ func (s *Service) deleteMessageBatch(ctx context.Context, req *wire.Request, in 
 			out.Successful = append(out.Successful, done{e.ID})
 		}
 		return out, nil
-	})
-}
-
-func (s *Service) changeVisibility(ctx context.Context, req *wire.Request, in *struct {
-	queueRef
-	ReceiptHandle     string
-	VisibilityTimeout int
-},
-) (any, error) {
-	if in.VisibilityTimeout < 0 || in.VisibilityTimeout > 43200 {
-		return nil, wire.Errorf("InvalidParameterValue", "Value %d for parameter VisibilityTimeout is invalid. Reason: VisibilityTimeout must be between 0 and 43200.", in.VisibilityTimeout)
-	}
-	return s.withQueue(ctx, req, in.QueueURL, nil, func(q *queue) (any, error) {
-		at, err := q.find(in.ReceiptHandle)
-		if err != nil {
-			return nil, err
-		}
-		if at < 0 || !q.messages[at].visibleAt.After(req.Now) {
-			return nil, wire.Errorf("AWS.SimpleQueueService.MessageNotInflight", "The specified message isn't in flight.")
-		}
-		q.messages[at].visibleAt = req.Now.Add(time.Duration(in.VisibilityTimeout) * time.Second)
-		q.wake()
-		return nil, nil
 	})
 }

@@ -23,7 +23,7 @@ type Config struct {
 // Service is the simulated SQS. Safe for concurrent use.
 type Service struct {
 	Config
-	actions map[string]wire.Handler
+	wire.Handlers
 
 	mu     sync.Mutex
 	queues map[string]*queue // by name
@@ -44,37 +44,22 @@ type queue struct {
 // New makes an SQS without queues.
 func New(c Config) *Service {
 	s := &Service{Config: c, queues: map[string]*queue{}}
-	s.actions = map[string]wire.Handler{
-		"CreateQueue":             wire.JSON(s.createQueue),
-		"DeleteQueue":             wire.JSON(s.deleteQueue),
-		"GetQueueUrl":             wire.JSON(s.getQueueURL),
-		"ListQueues":              wire.JSON(s.listQueues),
-		"GetQueueAttributes":      wire.JSON(s.getQueueAttributes),
-		"SetQueueAttributes":      wire.JSON(s.setQueueAttributes),
-		"TagQueue":                wire.JSON(s.tagQueue),
-		"UntagQueue":              wire.JSON(s.untagQueue),
-		"ListQueueTags":           wire.JSON(s.listQueueTags),
-		"PurgeQueue":              wire.JSON(s.purgeQueue),
-		"SendMessage":             wire.JSON(s.sendMessage),
-		"SendMessageBatch":        wire.JSON(s.sendMessageBatch),
-		"ReceiveMessage":          wire.JSON(s.receiveMessage),
-		"DeleteMessage":           wire.JSON(s.deleteMessage),
-		"DeleteMessageBatch":      wire.JSON(s.deleteMessageBatch),
-		"ChangeMessageVisibility": wire.JSON(s.changeVisibility),
+	s.Handlers = wire.Handlers{
+		"CreateQueue":        wire.JSON(s.createQueue),
+		"DeleteQueue":        wire.JSON(s.deleteQueue),
+		"GetQueueUrl":        wire.JSON(s.getQueueURL),
+		"ListQueues":         wire.JSON(s.listQueues),
+		"GetQueueAttributes": wire.JSON(s.getQueueAttributes),
+		"SetQueueAttributes": wire.JSON(s.setQueueAttributes),
+		"TagQueue":           wire.JSON(s.tagQueue),
+		"UntagQueue":         wire.JSON(s.untagQueue),
+		"ListQueueTags":      wire.JSON(s.listQueueTags),
+		"SendMessage":        wire.JSON(s.sendMessage),
+		"ReceiveMessage":     wire.JSON(s.receiveMessage),
+		"DeleteMessage":      wire.JSON(s.deleteMessage),
+		"DeleteMessageBatch": wire.JSON(s.deleteMessageBatch),
 	}
 	return s
-}
-
-// Actions lists what is simulated, sorted.
-func (s *Service) Actions() []string { return slices.Sorted(maps.Keys(s.actions)) }
-
-// Serve answers one SQS action.
-func (s *Service) Serve(ctx context.Context, req *wire.Request) (any, error) {
-	h, ok := s.actions[req.Action]
-	if !ok {
-		return nil, wire.Errorf("UnknownOperationException", "SQS has no action %s here", req.Action)
-	}
-	return h(ctx, req)
 }
 
 // ARN is the name of a queue for policies and targets.
@@ -259,12 +244,5 @@ func (s *Service) listQueueTags(ctx context.Context, req *wire.Request, in *queu
 		return struct {
 			Tags map[string]string `json:",omitempty"`
 		}{maps.Clone(q.tags)}, nil
-	})
-}
-
-func (s *Service) purgeQueue(ctx context.Context, req *wire.Request, in *queueRef) (any, error) {
-	return s.withQueue(ctx, req, in.QueueURL, nil, func(q *queue) (any, error) {
-		q.messages = nil
-		return nil, nil
 	})
 }

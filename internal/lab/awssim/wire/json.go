@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -30,6 +32,21 @@ func (e *Epoch) UnmarshalJSON(data []byte) error {
 
 // Handler serves one action.
 type Handler func(ctx context.Context, req *Request) (any, error)
+
+// Handlers are a service's by action. A service that embeds them is a Service.
+type Handlers map[string]Handler
+
+// Actions lists what is simulated, sorted.
+func (h Handlers) Actions() []string { return slices.Sorted(maps.Keys(h)) }
+
+// Serve answers one action.
+func (h Handlers) Serve(ctx context.Context, req *Request) (any, error) {
+	handle, ok := h[req.Action]
+	if !ok {
+		return nil, Errorf("UnknownOperationException", "%s has no action %s here", req.Service, req.Action)
+	}
+	return handle(ctx, req)
+}
 
 // JSON makes a handler of a function that takes the decoded body. A parameter
 // that In does not have is refused, not ignored: what is simulated is done.
