@@ -15,8 +15,8 @@ import (
 // in EC2. The keys are kind and name, such as "iam role/nodes" and "ec2 subnet-1/owner".
 func (c *Cloud) Inventory() map[string]wire.Thing {
 	all := map[string]wire.Thing{}
-	for _, of := range []map[string]wire.Thing{c.IAM.Inventory(), c.SQS.Inventory(), c.Events.Inventory(), c.EKS.Inventory(), c.EC2.Inventory()} {
-		maps.Copy(all, of)
+	for _, of := range c.holders() {
+		maps.Copy(all, of.Inventory())
 	}
 	return all
 }
@@ -24,7 +24,10 @@ func (c *Cloud) Inventory() map[string]wire.Thing {
 // Snapshot returns a function that makes everything that Inventory lists as it is now,
 // with the same identities.
 func (c *Cloud) Snapshot() (restore func()) {
-	all := []func(){c.IAM.Snapshot(), c.SQS.Snapshot(), c.Events.Snapshot(), c.EKS.Snapshot(), c.EC2.Snapshot()}
+	var all []func()
+	for _, of := range c.holders() {
+		all = append(all, of.Snapshot())
+	}
 	return func() {
 		for _, one := range all {
 			one()
@@ -35,17 +38,22 @@ func (c *Cloud) Snapshot() (restore func()) {
 // ErrRefused says that a service would not accept such content.
 var ErrRefused = errors.New("the service does not accept it")
 
-// changeable is a service whose things somebody changes behind everybody's back.
-type changeable interface {
+// holder is what a service holds; somebody changes it behind everybody's back.
+type holder interface {
 	Inventory() map[string]wire.Thing
+	Snapshot() (restore func())
 	Overwrite(key, content string) error
 	Remove(key string) error
 }
 
-func (c *Cloud) holder(key string) (changeable, error) {
+// holders are by what the keys begin with.
+func (c *Cloud) holders() map[string]holder {
+	return map[string]holder{"iam": c.IAM.Holdings(), "sqs": c.SQS.Holdings(), "events": c.Events.Holdings(), "eks": c.EKS.Holdings(), "ec2": c.EC2}
+}
+
+func (c *Cloud) holder(key string) (holder, error) {
 	service, _, _ := strings.Cut(key, " ")
-	all := map[string]changeable{"iam": c.IAM, "sqs": c.SQS, "events": c.Events, "eks": c.EKS, "ec2": c.EC2}
-	if of := all[service]; of != nil {
+	if of := c.holders()[service]; of != nil {
 		if _, there := of.Inventory()[key]; there {
 			return of, nil
 		}

@@ -108,13 +108,13 @@ func (s *Service) createEntry(ctx context.Context, req *wire.Request, in *create
 		if err != nil {
 			return nil, err
 		}
-		if old, ok := c.entries[e.principal]; ok {
+		if old, ok := s.entries[c.Name+"/"+e.principal]; ok {
 			if in.ClientRequestToken != "" && old.token == in.ClientRequestToken {
 				return old.result(c.Name), nil
 			}
 			return nil, &wire.Error{Code: "ResourceInUseException", Status: 409, Message: "The specified access entry resource is already in use on this cluster."}
 		}
-		c.entries[e.principal] = e
+		s.entries[c.Name+"/"+e.principal] = e
 		return e.result(c.Name), nil
 	})
 	return out, err
@@ -179,10 +179,8 @@ func (s *Service) withEntry(ctx context.Context, req *wire.Request, conditions m
 		arn = s.arn("access-entry", name+"/"+kind+"/"+parts[4]+"/"+rest+"/*")
 	}
 	s.mu.Lock()
-	if c, ok := s.clusters[name]; ok {
-		if e, ok := c.entries[principal]; ok {
-			arn, tags = e.arn, maps.Clone(e.tags)
-		}
+	if e, ok := s.entries[name+"/"+principal]; ok {
+		arn, tags = e.arn, maps.Clone(e.tags)
 	}
 	s.mu.Unlock()
 	if err := s.allow(ctx, req, arn, tags, conditions); err != nil {
@@ -194,7 +192,7 @@ func (s *Service) withEntry(ctx context.Context, req *wire.Request, conditions m
 	if !ok {
 		return nil, noCluster(name)
 	}
-	e, ok := c.entries[principal]
+	e, ok := s.entries[name+"/"+principal]
 	if !ok {
 		return nil, noEntry()
 	}
@@ -207,7 +205,7 @@ func (s *Service) describeEntry(ctx context.Context, req *wire.Request) (any, er
 
 func (s *Service) deleteEntry(ctx context.Context, req *wire.Request) (any, error) {
 	return s.withEntry(ctx, req, nil, func(c *cluster, e *entry) (any, error) {
-		delete(c.entries, e.principal)
+		delete(s.entries, c.Name+"/"+e.principal)
 		return nil, nil
 	})
 }
@@ -216,9 +214,10 @@ func (s *Service) listEntries(ctx context.Context, req *wire.Request) (any, erro
 	wanted := req.Query.Get("associatedPolicyArn")
 	return s.withCluster(ctx, req, nil, func(c *cluster) (any, error) {
 		arns := []string{}
-		for _, arn := range slices.Sorted(maps.Keys(c.entries)) {
-			if wanted == "" || slices.Contains(c.entries[arn].policies, wanted) {
-				arns = append(arns, arn)
+		for _, key := range slices.Sorted(maps.Keys(s.entries)) {
+			principal, here := strings.CutPrefix(key, c.Name+"/")
+			if here && (wanted == "" || slices.Contains(s.entries[key].policies, wanted)) {
+				arns = append(arns, principal)
 			}
 		}
 		arns, next, err := page(req, arns, func(a string) string { return a })
@@ -244,11 +243,7 @@ type AccessEntry struct {
 func (s *Service) Lookup(clusterName, principalARN string) (AccessEntry, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c, ok := s.clusters[clusterName]
-	if !ok {
-		return AccessEntry{}, false
-	}
-	e, ok := c.entries[principalARN]
+	e, ok := s.entries[clusterName+"/"+principalARN]
 	if !ok {
 		return AccessEntry{}, false
 	}
@@ -268,8 +263,7 @@ func (s *Service) Lookup(clusterName, principalARN string) (AccessEntry, bool) {
 func (s *Service) CreateAccessEntry(clusterName, principalARN string, groups []string, policyARNs ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c, ok := s.clusters[clusterName]
-	if !ok {
+	if s.clusters[clusterName] == nil {
 		return noCluster(clusterName)
 	}
 	e, err := s.newEntry(clusterName, &createIn{PrincipalArn: principalARN, KubernetesGroups: groups, Type: "STANDARD"}, s.Now().UTC())
@@ -277,7 +271,7 @@ func (s *Service) CreateAccessEntry(clusterName, principalARN string, groups []s
 		return err
 	}
 	e.policies = slices.Sorted(slices.Values(policyARNs))
-	c.entries[principalARN] = e
+	s.entries[clusterName+"/"+principalARN] = e
 	return nil
 }
 
@@ -288,11 +282,7 @@ func (s *Service) CreateAccessEntry(clusterName, principalARN string, groups []s
 func (s *Service) DelayAccessEntry(clusterName, principalARN string, lookups int) (left func() int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c, ok := s.clusters[clusterName]
-	if !ok {
-		return nil, noCluster(clusterName)
-	}
-	e, ok := c.entries[principalARN]
+	e, ok := s.entries[clusterName+"/"+principalARN]
 	if !ok {
 		return nil, noEntry()
 	}

@@ -34,6 +34,12 @@ type podAssociation struct {
 	created, modified time.Time
 }
 
+func (a *podAssociation) key() string { return podsKey(a.Cluster, a.Namespace, a.ServiceAccount) }
+
+func podsKey(cluster, namespace, account string) string {
+	return cluster + "/" + namespace + "/" + account
+}
+
 type podAssociationOut struct {
 	ClusterName        string            `json:"clusterName"`
 	Namespace          string            `json:"namespace"`
@@ -85,10 +91,7 @@ func (s *Service) createPodAssociation(ctx context.Context, req *wire.Request, i
 		if err := s.assumable(a.PodSession); err != nil {
 			return nil, err
 		}
-		for _, other := range c.pods {
-			if other.Namespace != a.Namespace || other.ServiceAccount != a.ServiceAccount {
-				continue
-			}
+		if other := s.pods[a.key()]; other != nil {
 			if a.token != "" && other.token == a.token {
 				return other.result(), nil
 			}
@@ -96,7 +99,7 @@ func (s *Service) createPodAssociation(ctx context.Context, req *wire.Request, i
 		}
 		a.ID = "a-" + strings.ToLower(rand.Text())[:16]
 		a.ARN = s.arn("podidentityassociation", c.Name+"/"+a.ID)
-		c.pods = append(c.pods, a)
+		s.pods[a.key()] = a
 		return a.result(), nil
 	})
 }
@@ -116,22 +119,19 @@ func (s *Service) assumable(session PodSession) error {
 
 // withPodAssociation authorizes the action on the association of the path, finds it and
 // does something to it, under the lock.
-func (s *Service) withPodAssociation(ctx context.Context, req *wire.Request, do func(*cluster, *podAssociation) (any, error)) (any, error) {
+func (s *Service) withPodAssociation(ctx context.Context, req *wire.Request, do func(*podAssociation) (any, error)) (any, error) {
 	name, id := pathPart(req, 1), pathPart(req, 3)
-	find := func() (*cluster, *podAssociation) {
-		c, ok := s.clusters[name]
-		if !ok {
-			return nil, nil
+	find := func() *podAssociation {
+		for _, a := range s.pods {
+			if a.Cluster == name && a.ID == id {
+				return a
+			}
 		}
-		at := slices.IndexFunc(c.pods, func(a *podAssociation) bool { return a.ID == id })
-		if at < 0 {
-			return c, nil
-		}
-		return c, c.pods[at]
+		return nil
 	}
 	s.mu.Lock()
 	var tags map[string]string
-	if _, a := find(); a != nil {
+	if a := find(); a != nil {
 		tags = maps.Clone(a.tags)
 	}
 	s.mu.Unlock()
@@ -140,18 +140,18 @@ func (s *Service) withPodAssociation(ctx context.Context, req *wire.Request, do 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c, a := find()
-	switch {
-	case c == nil:
+	if s.clusters[name] == nil {
 		return nil, noCluster(name)
-	case a == nil:
+	}
+	a := find()
+	if a == nil {
 		return nil, &wire.Error{Code: "ResourceNotFoundException", Status: 404, Message: "Association not found with id " + id}
 	}
-	return do(c, a)
+	return do(a)
 }
 
 func (s *Service) describePodAssociation(ctx context.Context, req *wire.Request) (any, error) {
-	return s.withPodAssociation(ctx, req, func(_ *cluster, a *podAssociation) (any, error) { return a.result(), nil })
+	return s.withPodAssociation(ctx, req, func(a *podAssociation) (any, error) { return a.result(), nil })
 }
 
 func (s *Service) updatePodAssociation(ctx context.Context, req *wire.Request, in *struct {
@@ -161,7 +161,7 @@ func (s *Service) updatePodAssociation(ctx context.Context, req *wire.Request, i
 	TargetRoleArn      *string `json:"targetRoleArn"`
 },
 ) (any, error) {
-	return s.withPodAssociation(ctx, req, func(_ *cluster, a *podAssociation) (any, error) {
+	return s.withPodAssociation(ctx, req, func(a *podAssociation) (any, error) {
 		changed := a.PodSession
 		if in.RoleArn != "" {
 			changed.RoleARN = in.RoleArn
@@ -181,8 +181,8 @@ func (s *Service) updatePodAssociation(ctx context.Context, req *wire.Request, i
 }
 
 func (s *Service) deletePodAssociation(ctx context.Context, req *wire.Request) (any, error) {
-	return s.withPodAssociation(ctx, req, func(c *cluster, a *podAssociation) (any, error) {
-		c.pods = slices.DeleteFunc(c.pods, func(other *podAssociation) bool { return other == a })
+	return s.withPodAssociation(ctx, req, func(a *podAssociation) (any, error) {
+		delete(s.pods, a.key())
 		return a.result(), nil
 	})
 }
@@ -198,8 +198,8 @@ func (s *Service) listPodAssociations(ctx context.Context, req *wire.Request) (a
 	namespace, account := req.Query.Get("namespace"), req.Query.Get("serviceAccount")
 	return s.withCluster(ctx, req, nil, func(c *cluster) (any, error) {
 		found := []summary{}
-		for _, a := range c.pods {
-			if (namespace == "" || a.Namespace == namespace) && (account == "" || a.ServiceAccount == account) {
+		for _, a := range s.pods {
+			if a.Cluster == c.Name && (namespace == "" || a.Namespace == namespace) && (account == "" || a.ServiceAccount == account) {
 				found = append(found, summary{c.Name, a.Namespace, a.ServiceAccount, a.ARN, a.ID})
 			}
 		}
@@ -219,14 +219,11 @@ func (s *Service) listPodAssociations(ctx context.Context, req *wire.Request) (a
 func (s *Service) PodAssociationOf(clusterName, namespace, serviceAccount string) (PodAssociation, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c, ok := s.clusters[clusterName]; ok {
-		for _, a := range c.pods {
-			if a.Namespace == namespace && a.ServiceAccount == serviceAccount {
-				return a.PodAssociation, true
-			}
-		}
+	a, ok := s.pods[podsKey(clusterName, namespace, serviceAccount)]
+	if !ok {
+		return PodAssociation{}, false
 	}
-	return PodAssociation{}, false
+	return a.PodAssociation, true
 }
 
 // Issuer gives the OIDC issuer of a cluster, whose tokens its pods have.

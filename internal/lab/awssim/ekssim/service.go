@@ -29,7 +29,9 @@ type Service struct {
 	wire.Handlers
 
 	mu       sync.Mutex
-	clusters map[string]*cluster // by name
+	clusters map[string]*cluster        // by name
+	entries  map[string]*entry          // by cluster/principal ARN
+	pods     map[string]*podAssociation // by cluster/namespace/service account
 }
 
 // Cluster is what the laboratory says of its control plane.
@@ -62,13 +64,11 @@ func (c Cluster) authenticationMode() string {
 type cluster struct {
 	Cluster
 	created time.Time
-	entries map[string]*entry // by principal ARN
-	pods    []*podAssociation // in order of creation
 }
 
 // New makes an EKS without clusters.
 func New(c Config) *Service {
-	s := &Service{Config: c, clusters: map[string]*cluster{}}
+	s := &Service{Config: c, clusters: map[string]*cluster{}, entries: map[string]*entry{}, pods: map[string]*podAssociation{}}
 	s.Handlers = wire.Handlers{
 		"DescribeCluster":                s.describeCluster,
 		"CreateAccessEntry":              wire.JSON(s.createEntry),
@@ -155,7 +155,7 @@ func (s *Service) CreateCluster(c Cluster) {
 	if c.Tags == nil {
 		c.Tags = map[string]string{}
 	}
-	s.clusters[c.Name] = &cluster{Cluster: c, created: s.Now().UTC(), entries: map[string]*entry{}}
+	s.clusters[c.Name] = &cluster{Cluster: c, created: s.Now().UTC()}
 }
 
 // DeleteCluster ends a cluster.
@@ -163,6 +163,8 @@ func (s *Service) DeleteCluster(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.clusters, name)
+	maps.DeleteFunc(s.entries, func(key string, _ *entry) bool { return strings.HasPrefix(key, name+"/") })
+	maps.DeleteFunc(s.pods, func(key string, _ *podAssociation) bool { return strings.HasPrefix(key, name+"/") })
 }
 
 func (s *Service) arn(kind, name string) string {

@@ -15,15 +15,15 @@ func (s *Service) tagged(arn string) (map[string]string, bool) {
 		if s.arn("cluster", c.Name) == arn {
 			return c.Tags, true
 		}
-		for _, e := range c.entries {
-			if e.arn == arn {
-				return e.tags, true
-			}
+	}
+	for _, e := range s.entries {
+		if e.arn == arn {
+			return e.tags, true
 		}
-		for _, a := range c.pods {
-			if a.ARN == arn {
-				return a.tags, true
-			}
+	}
+	for _, a := range s.pods {
+		if a.ARN == arn {
+			return a.tags, true
 		}
 	}
 	return nil, false

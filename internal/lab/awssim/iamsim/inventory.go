@@ -4,35 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/policy"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
-)
-
-// Inventory is every role, policy of the account and instance profile, by kind and name.
-// Of a policy only the default version counts.
-func (s *Service) Inventory() map[string]wire.Thing {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := map[string]wire.Thing{}
-	add := func(key, id string, content any) { all[key] = wire.Thing{Identity: id, Content: wire.Text(content)} }
-	for name, r := range s.roles {
-		add(roleKey+name, r.id, r.content())
-	}
-	for arn, p := range s.policies {
-		if !p.aws {
-			add(policyKey+arn, p.id, p.content())
-		}
-	}
-	for name, p := range s.profiles {
-		add(profileKey+name, p.id, profileContent{p.path, p.role, wire.Given(p.tags)})
-	}
-	return all
-}
-
-// What the keys of the inventory begin with.
-const (
-	roleKey    = "iam role/"
-	policyKey  = "iam policy/"
-	profileKey = "iam profile/"
 )
 
 type roleContent struct {
@@ -46,29 +19,10 @@ type roleContent struct {
 	Trust       string            `json:"trust"`
 }
 
-func (r *role) content() roleContent {
-	inline := map[string]string{}
-	for policy, document := range r.inline {
-		inline[policy] = document.text
-	}
-	return roleContent{append([]string{}, r.attached...), r.boundary, r.description, inline, r.path, r.maxSession, wire.Given(r.tags), r.trustText}
-}
-
 type policyContent struct {
 	Description string            `json:"description"`
 	Document    string            `json:"document"`
 	Tags        map[string]string `json:"tags"`
-}
-
-// content is that of the default version.
-func (m *managed) content() policyContent {
-	out := policyContent{Description: m.description, Tags: wire.Given(m.tags)}
-	for _, v := range m.versions {
-		if v.id == m.defaultVersion {
-			out.Document = v.text
-		}
-	}
-	return out
 }
 
 type profileContent struct {
@@ -77,25 +31,61 @@ type profileContent struct {
 	Tags map[string]string `json:"tags"`
 }
 
-// Snapshot returns a function that makes roles, policies and instance profiles as they
-// are now.
-func (s *Service) Snapshot() (restore func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	roles, policies, profiles := copyOf(s.roles, (*role).copy), copyOf(s.policies, (*managed).copy), copyOf(s.profiles, (*profile).copy)
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.roles, s.policies, s.profiles = copyOf(roles, (*role).copy), copyOf(policies, (*managed).copy), copyOf(profiles, (*profile).copy)
-	}
+// Holdings are the roles, policies of the account and instance profiles by kind and name. Of a
+// policy only the default version counts. What is removed leaves no attachment behind, and no
+// place in an instance profile.
+func (s *Service) Holdings() wire.Holdings {
+	return wire.Holdings{Lock: &s.mu, Kinds: []wire.Kind{
+		wire.Map[role, roleContent]{
+			Prefix: "iam role/", Of: &s.roles, Identity: func(r *role) string { return r.id }, Content: (*role).content, Set: (*role).set, Copy: (*role).copy,
+			Removed: func(name string, _ *role) {
+				for _, p := range s.profiles {
+					if p.role == name {
+						p.role = ""
+					}
+				}
+			},
+		},
+		wire.Map[managed, policyContent]{
+			Prefix: "iam policy/", Of: &s.policies, Identity: func(m *managed) string { return m.id }, Content: (*managed).content, Set: (*managed).set, Copy: (*managed).copy,
+			Foreign: func(m *managed) bool { return m.aws },
+			Removed: func(arn string, _ *managed) {
+				for _, r := range s.roles {
+					r.attached = slices.DeleteFunc(r.attached, func(other string) bool { return other == arn })
+				}
+			},
+		},
+		wire.Map[profile, profileContent]{
+			Prefix: "iam profile/", Of: &s.profiles, Identity: func(p *profile) string { return p.id }, Content: (*profile).content, Set: (*profile).set, Copy: (*profile).copy,
+		},
+	}}
 }
 
-func copyOf[T any](all map[string]*T, one func(*T) *T) map[string]*T {
-	out := make(map[string]*T, len(all))
-	for name, t := range all {
-		out[name] = one(t)
+func (r *role) content() roleContent {
+	inline := map[string]string{}
+	for name, document := range r.inline {
+		inline[name] = document.text
 	}
-	return out
+	return roleContent{append([]string{}, r.attached...), r.boundary, r.description, inline, r.path, r.maxSession, wire.Given(r.tags), r.trustText}
+}
+
+func (r *role) set(in roleContent) error {
+	trust, err := parsePolicy(in.Trust, policy.Trust)
+	if err != nil {
+		return err
+	}
+	inline := map[string]inlinePolicy{}
+	for name, text := range in.Inline {
+		doc, err := parsePolicy(text, policy.Identity)
+		if err != nil {
+			return err
+		}
+		inline[name] = inlinePolicy{text, doc}
+	}
+	slices.Sort(in.Attached)
+	r.attached, r.boundary, r.description, r.inline, r.path, r.maxSession, r.tags = in.Attached, in.Boundary, in.Description, inline, in.Path, in.Session, in.Tags
+	r.trust, r.trustText = trust, in.Trust
+	return nil
 }
 
 func (r *role) copy() *role {
@@ -104,13 +94,36 @@ func (r *role) copy() *role {
 	return &c
 }
 
-func (m *managed) copy() *managed {
-	if m.aws {
-		return m
+func (m *managed) content() policyContent {
+	v, _ := m.version(m.defaultVersion)
+	return policyContent{m.description, v.text, wire.Given(m.tags)}
+}
+
+func (m *managed) set(in policyContent) error {
+	doc, err := parsePolicy(in.Document, policy.Identity)
+	if err != nil {
+		return err
 	}
+	m.description, m.tags = in.Description, in.Tags
+	for i := range m.versions {
+		if v := &m.versions[i]; v.id == m.defaultVersion {
+			v.text, v.doc = in.Document, doc
+		}
+	}
+	return nil
+}
+
+func (m *managed) copy() *managed {
 	c := *m
 	c.tags, c.versions = maps.Clone(m.tags), slices.Clone(m.versions)
 	return &c
+}
+
+func (p *profile) content() profileContent { return profileContent{p.path, p.role, wire.Given(p.tags)} }
+
+func (p *profile) set(in profileContent) error {
+	p.path, p.role, p.tags = in.Path, in.Role, in.Tags
+	return nil
 }
 
 func (p *profile) copy() *profile {

@@ -55,19 +55,25 @@ func checkAttributes(attributes map[string]string) error {
 	return nil
 }
 
-// set sets attributes, which were checked. A queue is encrypted in one way at a time: with a
-// key of KMS, or with keys of SQS's own. Source: SetQueueAttributes page of the SQS API
-// reference.
-func (q *queue) set(given map[string]string) error {
-	key, own := given["KmsMasterKeyId"] != "", given["SqsManagedSseEnabled"] == "true"
-	if key && own {
+// checkEncryption: a queue is encrypted in one way at a time, with a key of KMS or with keys of
+// SQS's own. Source: SetQueueAttributes page of the SQS API reference.
+func checkEncryption(attributes map[string]string) error {
+	if attributes["KmsMasterKeyId"] != "" && attributes["SqsManagedSseEnabled"] == "true" {
 		return wire.Errorf("InvalidAttributeValue", "You can use one type of server-side encryption (SSE) at one time. You can either enable KMS SSE or SQS SSE.")
 	}
+	return nil
+}
+
+// set sets attributes, which were checked.
+func (q *queue) set(given map[string]string) error {
+	if err := checkEncryption(given); err != nil {
+		return err
+	}
 	maps.Copy(q.attributes, given)
-	if key {
+	if given["KmsMasterKeyId"] != "" {
 		q.attributes["SqsManagedSseEnabled"] = "false"
 	}
-	if own {
+	if given["SqsManagedSseEnabled"] == "true" {
 		q.attributes["KmsMasterKeyId"] = ""
 	}
 	if q.attributes["KmsMasterKeyId"] == "" {

@@ -160,10 +160,15 @@ type queueRef struct {
 func (s *Service) deleteQueue(ctx context.Context, req *wire.Request, in *queueRef) (any, error) {
 	return s.withQueue(ctx, req, in.QueueURL, nil, func(q *queue) (any, error) {
 		delete(s.queues, q.name)
-		q.deleted = true
-		q.wake()
+		q.end()
 		return nil, nil
 	})
+}
+
+// end tells those who wait for messages that the queue is deleted.
+func (q *queue) end() {
+	q.deleted = true
+	q.wake()
 }
 
 func (s *Service) getQueueURL(ctx context.Context, req *wire.Request, in *struct {
