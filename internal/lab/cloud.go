@@ -34,20 +34,17 @@ func (l *Lab) Issuer() string { return l.issuer() }
 
 // startCloud starts the simulated AWS with a network and EKS's images in it.
 func (l *Lab) startCloud(context.Context) error {
-	source, err := ec2sim.EmbeddedTypes(l.Region)
-	if err != nil {
-		return err
-	}
-	l.types = map[string]ec2sim.Type{}
-	for _, t := range source.Types() {
-		l.types[t.Name] = t
-	}
+	var err error
 	l.Cloud, err = awssim.New(awssim.Options{
-		Region: l.Region, Account: Account, Logger: l.logger("aws"), JWKS: l.publishedKeys, Types: source, SpotNotice: l.options.Shorter(spotNotice),
+		Region: l.Region, Account: Account, Logger: l.logger("aws"), JWKS: l.publishedKeys, SpotNotice: l.options.Shorter(spotNotice),
 		StartTime: l.options.StartTime, StopTime: l.options.StopTime,
 	})
 	if err != nil {
 		return err
+	}
+	l.types = map[string]ec2sim.Type{}
+	for _, t := range l.Cloud.Offered.Types {
+		l.types[t.Name] = t
 	}
 	if err := l.Cloud.Start(); err != nil {
 		return err

@@ -33,10 +33,9 @@ type Options struct {
 	// API server's, for AssumeRoleWithWebIdentity; nil: no token is accepted.
 	JWKS func(context.Context) ([]byte, error)
 
-	Types      ec2sim.TypeSource // what EC2 offers; nil: the product's embedded catalogue of the region
-	SpotNotice time.Duration     // from a spot warning to the interruption; 0: two minutes
-	StartTime  time.Duration     // of instances from pending to running; 0: at once
-	StopTime   time.Duration     // of instances from shutting-down to terminated; 0: at once
+	SpotNotice time.Duration // from a spot warning to the interruption; 0: two minutes
+	StartTime  time.Duration // of instances from pending to running; 0: at once
+	StopTime   time.Duration // of instances from shutting-down to terminated; 0: at once
 }
 
 // Cloud is one simulated AWS account in one region. Safe for concurrent use.
@@ -49,6 +48,7 @@ type Cloud struct {
 	EKS     *ekssim.Service
 	SSM     *ssmsim.Service
 	Pricing *pricingsim.Service
+	Offered ec2sim.Offered // by EC2: the product's embedded catalogue of the region
 
 	options  Options
 	services map[string]wire.Service // by the name that signatures carry
@@ -69,23 +69,20 @@ func New(o Options) (*Cloud, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Types == nil {
-		types, err := ec2sim.EmbeddedTypes(o.Region)
-		if err != nil {
-			return nil, fmt.Errorf("make cloud: %w", err)
-		}
-		o.Types = types
+	offered, err := ec2sim.EmbeddedTypes(o.Region)
+	if err != nil {
+		return nil, fmt.Errorf("make cloud: %w", err)
 	}
-	c := &Cloud{options: o}
+	c := &Cloud{Offered: offered, options: o}
 	c.IAM = iamsim.New(iamsim.Config{Account: o.Account, Now: o.Now, Needed: c.needsServiceRole})
 	c.STS = stssim.New(stssim.Config{IAM: c.IAM, JWKS: o.JWKS, Now: o.Now})
 	c.SQS = sqssim.New(sqssim.Config{Region: o.Region, Account: o.Account, Now: o.Now, Auth: c.IAM, URL: c.URL})
 	c.Events = eventsim.New(eventsim.Config{Region: o.Region, Account: o.Account, Now: o.Now, Auth: c.IAM, Queues: c.SQS, Logger: o.Logger})
 	c.EKS = ekssim.New(ekssim.Config{Region: o.Region, Account: o.Account, Now: o.Now, Auth: c.IAM, PrincipalExists: c.IAM.PrincipalExists, TrustsPods: c.STS.TrustsPods})
 	c.SSM = ssmsim.New(ssmsim.Config{Region: o.Region, Account: o.Account, Now: o.Now, Auth: c.IAM})
-	c.Pricing = pricingsim.New(pricingsim.Config{Now: o.Now, Auth: c.IAM, Products: products(o.Region, o.Types)})
+	c.Pricing = pricingsim.New(pricingsim.Config{Now: o.Now, Auth: c.IAM, Products: products(o.Region, offered.Types)})
 	c.EC2 = ec2sim.New(ec2sim.Config{
-		Region: o.Region, Account: o.Account, Now: o.Now, Auth: c.IAM, Emit: c.Events.Put, ResolveProfile: c.resolveProfile, Types: o.Types,
+		Region: o.Region, Account: o.Account, Now: o.Now, Auth: c.IAM, Emit: c.Events.Put, ResolveProfile: c.resolveProfile, Offered: offered,
 		SpotNotice: o.SpotNotice, StartTime: o.StartTime, StopTime: o.StopTime,
 	})
 	c.services = map[string]wire.Service{
@@ -95,13 +92,13 @@ func New(o Options) (*Cloud, error) {
 }
 
 // products makes the price list of the types that EC2 offers.
-func products(region string, types ec2sim.TypeSource) func(string) ([]pricingsim.Product, error) {
+func products(region string, types []ec2sim.Type) func(string) ([]pricingsim.Product, error) {
 	return func(asked string) ([]pricingsim.Product, error) {
 		if asked != region {
 			return nil, nil
 		}
 		var out []pricingsim.Product
-		for _, t := range types.Types() {
+		for _, t := range types {
 			if t.OnDemand > 0 {
 				out = append(out, pricingsim.Product{
 					InstanceType: t.Name, RegionCode: region, PerHour: t.OnDemand, BareMetal: t.BareMetal, VCPU: t.VCPU, MemoryMiB: t.MemoryMiB,

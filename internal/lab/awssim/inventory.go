@@ -15,7 +15,7 @@ import (
 // in EC2. The keys are kind and name, such as "iam role/nodes" and "ec2 subnet-1/owner".
 func (c *Cloud) Inventory() map[string]wire.Thing {
 	all := map[string]wire.Thing{}
-	for _, of := range c.holders() {
+	for _, of := range c.holdings() {
 		maps.Copy(all, of.Inventory())
 	}
 	return all
@@ -25,7 +25,7 @@ func (c *Cloud) Inventory() map[string]wire.Thing {
 // with the same identities.
 func (c *Cloud) Snapshot() (restore func()) {
 	var all []func()
-	for _, of := range c.holders() {
+	for _, of := range c.holdings() {
 		all = append(all, of.Snapshot())
 	}
 	return func() {
@@ -38,33 +38,26 @@ func (c *Cloud) Snapshot() (restore func()) {
 // ErrRefused says that a service would not accept such content.
 var ErrRefused = errors.New("the service does not accept it")
 
-// holder is what a service holds; somebody changes it behind everybody's back.
-type holder interface {
-	Inventory() map[string]wire.Thing
-	Snapshot() (restore func())
-	Overwrite(key, content string) error
-	Remove(key string) error
+// holdings are by what the keys begin with.
+func (c *Cloud) holdings() map[string]wire.Holdings {
+	return map[string]wire.Holdings{"iam": c.IAM.Holdings(), "sqs": c.SQS.Holdings(), "events": c.Events.Holdings(), "eks": c.EKS.Holdings(), "ec2": c.EC2.Holdings()}
 }
 
-// holders are by what the keys begin with.
-func (c *Cloud) holders() map[string]holder {
-	return map[string]holder{"iam": c.IAM.Holdings(), "sqs": c.SQS.Holdings(), "events": c.Events.Holdings(), "eks": c.EKS.Holdings(), "ec2": c.EC2}
-}
-
-func (c *Cloud) holder(key string) (holder, error) {
+// holding is what the service of the key holds.
+func (c *Cloud) holding(key string) (wire.Holdings, error) {
 	service, _, _ := strings.Cut(key, " ")
-	if of := c.holders()[service]; of != nil {
+	if of, there := c.holdings()[service]; there {
 		if _, there := of.Inventory()[key]; there {
 			return of, nil
 		}
 	}
-	return nil, fmt.Errorf("%s: not in the inventory", key)
+	return wire.Holdings{}, fmt.Errorf("%s: not in the inventory", key)
 }
 
 // Overwrite gives a thing of the inventory other content at once, without a call that somebody would
 // have to be allowed. ErrRefused.
 func (c *Cloud) Overwrite(key, content string) error {
-	of, err := c.holder(key)
+	of, err := c.holding(key)
 	if err != nil {
 		return err
 	}
@@ -77,7 +70,7 @@ func (c *Cloud) Overwrite(key, content string) error {
 // Remove removes a thing of the inventory in this way, with what the service would ask to be
 // removed first.
 func (c *Cloud) Remove(key string) error {
-	of, err := c.holder(key)
+	of, err := c.holding(key)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package ec2sim
 
 import (
 	"maps"
-	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
 )
@@ -43,27 +42,15 @@ func (s *Service) future(kind string) wire.Resource {
 	return wire.Resource{ARN: s.arn(kind, "*")}
 }
 
-// requestTags are the condition keys of tags in a request.
-func requestTags(tags map[string]string) map[string][]string {
-	if len(tags) == 0 {
-		return map[string][]string{}
-	}
-	conditions := map[string][]string{"aws:TagKeys": slices.Sorted(maps.Keys(tags))}
-	for key, value := range tags {
-		conditions["aws:RequestTag/"+key] = []string{value}
-	}
-	return conditions
-}
-
 // creation are the questions about making a resource of the kind with tags by
 // the action: the action itself on the new resource, and ec2:CreateTags where
 // it is born with tags.
 func (c *call) creation(action, kind string, tags map[string]string, more map[string][]string) []wire.Access {
-	conditions := requestTags(tags)
+	conditions := wire.TagConditions(tags)
 	maps.Copy(conditions, more)
 	questions := []wire.Access{c.accessTo("ec2:"+action, conditions, c.s.future(kind))}
 	if len(tags) > 0 {
-		tagging := requestTags(tags)
+		tagging := wire.TagConditions(tags)
 		tagging["ec2:CreateAction"] = []string{action}
 		questions = append(questions, c.accessTo("ec2:CreateTags", tagging, c.s.future(kind)))
 	}

@@ -32,13 +32,7 @@ type cloud struct {
 	events []wire.Event
 }
 
-type testTypes struct{}
-
-func (testTypes) Zones() []Zone {
-	return []Zone{{"us-west-2a", "usw2-az1"}, {"us-west-2b", "usw2-az2"}, {"us-west-2c", "usw2-az3"}}
-}
-
-func (testTypes) Types() []Type {
+func testTypes() Offered {
 	sold := func(name, arch string, vcpu int, mib int64, cents int64, zones ...string) Type {
 		if len(zones) == 0 {
 			zones = []string{"us-west-2a", "us-west-2b", "us-west-2c"}
@@ -53,17 +47,18 @@ func (testTypes) Types() []Type {
 		}
 		return t
 	}
-	return []Type{
+	zones := []Zone{{"us-west-2a", "usw2-az1"}, {"us-west-2b", "usw2-az2"}, {"us-west-2c", "usw2-az3"}}
+	return Offered{zones, []Type{
 		sold("m5.large", "amd64", 2, 8192, 10), sold("m5.xlarge", "amd64", 4, 16384, 20), sold("c5.large", "amd64", 2, 4096, 9),
 		sold("m6g.large", "arm64", 2, 8192, 8), sold("r5.large", "amd64", 2, 16384, 13, "us-west-2a"),
-	}
+	}}
 }
 
 func newCloud(t *testing.T, change ...func(*Config)) *cloud {
 	t.Helper()
 	c := &cloud{t: t}
 	cfg := Config{
-		Region: "us-west-2", Account: "123456789012", Types: testTypes{}, Auth: c, Seed: 7,
+		Region: "us-west-2", Account: "123456789012", Offered: testTypes(), Auth: c, Seed: 7,
 		Emit: func(_ context.Context, e wire.Event) {
 			c.mu.Lock()
 			defer c.mu.Unlock()

@@ -1,6 +1,7 @@
 package ec2sim
 
 import (
+	"maps"
 	"net/url"
 	"reflect"
 	"slices"
@@ -74,12 +75,7 @@ func (n *formNode) firstUnused(path string) string {
 	if n.isSet && !n.used {
 		return path
 	}
-	names := make([]string, 0, len(n.children))
-	for name := range n.children {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(n.children)) {
 		if found := n.children[name].firstUnused(join(path, name)); found != "" {
 			return found
 		}

@@ -8,32 +8,20 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// EmbeddedTypes is the type source that the product's embedded catalogue
-// makes: every type that the region offers. It fails for a region that the
-// catalogue does not have.
-func EmbeddedTypes(region string) (TypeSource, error) {
+// EmbeddedTypes is every type that the region offers by the product's embedded
+// catalogue. It fails for a region that the catalogue does not have.
+func EmbeddedTypes(region string) (Offered, error) {
 	facts, market, err := embedded.Load(region)
 	if err != nil {
-		return nil, fmt.Errorf("instance types load: %w", err)
+		return Offered{}, fmt.Errorf("instance types load: %w", err)
 	}
 	return fromCatalog(facts, market), nil
 }
 
-type catalogTypes struct {
-	zones []Zone
-	types []Type
-}
-
-// Zones lists the zones of the region.
-func (c catalogTypes) Zones() []Zone { return c.zones }
-
-// Types lists the types that the region offers.
-func (c catalogTypes) Types() []Type { return c.types }
-
-func fromCatalog(facts []catalog.Fact, market catalog.Market) catalogTypes {
-	var out catalogTypes
+func fromCatalog(facts []catalog.Fact, market catalog.Market) Offered {
+	var out Offered
 	for _, z := range market.Zones {
-		out.zones = append(out.zones, Zone{Name: z.Name, ID: z.ID})
+		out.Zones = append(out.Zones, Zone{Name: z.Name, ID: z.ID})
 	}
 	for _, fact := range facts {
 		offered := market.Offered[fact.Name]
@@ -48,7 +36,7 @@ func fromCatalog(facts []catalog.Fact, market catalog.Market) catalogTypes {
 				t.Spot[name] = prices[n]
 			}
 		}
-		out.types = append(out.types, t)
+		out.Types = append(out.Types, t)
 	}
 	return out
 }

@@ -8,7 +8,7 @@ func TestEmbeddedTypes_OfferWhatTheRegionHas(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := map[string]Type{}
-	for _, typ := range source.Types() {
+	for _, typ := range source.Types {
 		found[typ.Name] = typ
 		if typ.MemoryMiB == 0 || typ.VCPU == 0 || typ.ENIs == 0 || len(typ.Zones) == 0 || len(typ.Spot) != 0 && len(typ.Spot) != len(typ.Zones) {
 			t.Errorf("type %+v", typ)
@@ -23,8 +23,8 @@ func TestEmbeddedTypes_OfferWhatTheRegionHas(t *testing.T) {
 	if gpus := shown.GPUs.GPUs; len(gpus) != 1 || gpus[0].Manufacturer != "NVIDIA" || gpus[0].Name != "A10G" || len(chips.Neuron.Devices) != 1 || chips.Neuron.Devices[0].Cores.Count != 2 {
 		t.Errorf("g5.xlarge has %+v, inf2.xlarge %+v", gpus, chips.Neuron)
 	}
-	if found["m6g.large"].Arch != "arm64" || len(source.Zones()) < 3 {
-		t.Errorf("m6g.large is %+v in zones %v", found["m6g.large"], source.Zones())
+	if found["m6g.large"].Arch != "arm64" || len(source.Zones) < 3 {
+		t.Errorf("m6g.large is %+v in zones %v", found["m6g.large"], source.Zones)
 	}
 	if _, err := EmbeddedTypes("mars-north-1"); err == nil {
 		t.Error("an unknown region is offered")

@@ -9,26 +9,18 @@ import (
 // WarnSpot sends the interruption warning of a spot instance now, and takes
 // the instance away after Config.SpotNotice.
 func (s *Service) WarnSpot(id string) error {
-	return s.onLive("spot warn", id, func(i *instance) error {
-		if !i.Spot {
-			return fmt.Errorf("spot warn %q: %w", id, ErrNotSpot)
-		}
+	return s.onSpot("spot warn", id, func(i *instance) {
 		s.emit("EC2 Spot Instance Interruption Warning", "aws.ec2", []string{s.spotARN(i)}, spotWarning{id, "terminate"})
 		s.after(s.cfg.SpotNotice, func() {
 			s.stop(i, stateReason{"Server.SpotInstanceTermination", "Server.SpotInstanceTermination: Spot instance termination"})
 		})
-		return nil
 	})
 }
 
 // RecommendRebalance sends a rebalance recommendation for a spot instance.
 func (s *Service) RecommendRebalance(id string) error {
-	return s.onLive("rebalance recommend", id, func(i *instance) error {
-		if !i.Spot {
-			return fmt.Errorf("rebalance recommend %q: %w", id, ErrNotSpot)
-		}
+	return s.onSpot("rebalance recommend", id, func(i *instance) {
 		s.emit("EC2 Instance Rebalance Recommendation", "aws.ec2", []string{s.spotARN(i)}, rebalance{id})
-		return nil
 	})
 }
 
@@ -40,13 +32,9 @@ func (s *Service) ScheduleEvent(id, code string, notBefore time.Time) error {
 	return s.onLive("event schedule", id, func(i *instance) error {
 		event := statusEvent{Code: code, Description: "The instance is running on degraded hardware", ID: s.newID("instance-event"), NotBefore: stamp(notBefore)}
 		i.events = append(i.events, event)
-		typeCode := "AWS_EC2_" + strings.ToUpper(strings.ReplaceAll(code, "-", "_")) + "_SCHEDULED"
-		arn := fmt.Sprintf("arn:%s:health:%s::event/EC2/%s/%s_%s", partition(s.cfg.Region), s.cfg.Region, typeCode, typeCode, strings.TrimPrefix(event.ID, "instance-event-"))
 		s.emit("AWS Health Event", "aws.health", []string{s.arn(kindInstance, id)}, healthEvent{
-			ARN: arn, Service: "EC2", TypeCode: typeCode, Category: "scheduledChange",
-			Start: notBefore.UTC().Format(time.RFC1123), Region: s.cfg.Region,
-			Descriptions: []healthDescription{{"en_US", event.Description + "."}},
-			Entities:     []healthEntity{{id}}, Account: s.cfg.Account,
+			Service: "EC2", TypeCode: "AWS_EC2_" + strings.ToUpper(strings.ReplaceAll(code, "-", "_")) + "_SCHEDULED", Category: "scheduledChange",
+			Start: notBefore.UTC().Format(time.RFC1123), Entities: []healthEntity{{id}},
 		})
 		return nil
 	})
@@ -64,6 +52,17 @@ func (s *Service) onLive(what, id string, fn func(*instance) error) error {
 	return fn(i)
 }
 
+// onSpot is onLive for a spot instance.
+func (s *Service) onSpot(what, id string, fn func(*instance)) error {
+	return s.onLive(what, id, func(i *instance) error {
+		if !i.Spot {
+			return fmt.Errorf("%s %q: %w", what, id, ErrNotSpot)
+		}
+		fn(i)
+		return nil
+	})
+}
+
 // spotARN is how spot events name their instance: with the zone, without the account.
 func (s *Service) spotARN(i *instance) string {
 	return fmt.Sprintf("arn:%s:ec2:%s:instance/%s", partition(s.cfg.Region), i.Zone, i.ID)
@@ -78,21 +77,13 @@ type rebalance struct {
 	InstanceID string `json:"instance-id"`
 }
 
+// healthEvent has the members that clients read.
 type healthEvent struct {
-	ARN          string              `json:"eventArn"`
-	Service      string              `json:"service"`
-	TypeCode     string              `json:"eventTypeCode"`
-	Category     string              `json:"eventTypeCategory"`
-	Start        string              `json:"startTime"`
-	Region       string              `json:"eventRegion"`
-	Descriptions []healthDescription `json:"eventDescription"`
-	Entities     []healthEntity      `json:"affectedEntities"`
-	Account      string              `json:"affectedAccount"`
-}
-
-type healthDescription struct {
-	Language string `json:"language"`
-	Latest   string `json:"latestDescription"`
+	Service  string         `json:"service"`
+	TypeCode string         `json:"eventTypeCode"`
+	Category string         `json:"eventTypeCategory"`
+	Start    string         `json:"startTime"`
+	Entities []healthEntity `json:"affectedEntities"`
 }
 
 type healthEntity struct {

@@ -104,40 +104,20 @@ func anyMatch(patterns, values []string) bool {
 // wildcardMatch compares with EC2's wildcards: * is any run of characters, ?
 // one character, and a backslash takes the next character as it is.
 func wildcardMatch(pattern, value string) bool {
-	star, mark := -1, 0
-	p, v := 0, 0
-	for v < len(value) {
+	for ; pattern != ""; pattern, value = pattern[1:], value[1:] {
+		taken := pattern[0]
 		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, mark = p, v
-			p++
-		case p < len(pattern) && matchOne(pattern, &p, value[v]):
-			v++
-		case star >= 0:
-			mark++
-			p, v = star+1, mark
-		default:
+		case taken == '*':
+			return wildcardMatch(pattern[1:], value) || value != "" && wildcardMatch(pattern, value[1:])
+		case taken == '\\' && len(pattern) > 1:
+			pattern = pattern[1:]
+			taken = pattern[0]
+		case taken == '?' && value != "":
+			taken = value[0]
+		}
+		if value == "" || value[0] != taken {
 			return false
 		}
 	}
-	for p < len(pattern) && pattern[p] == '*' {
-		p++
-	}
-	return p == len(pattern)
-}
-
-// matchOne compares one pattern element and moves past it where it matches.
-func matchOne(pattern string, p *int, c byte) bool {
-	switch {
-	case pattern[*p] == '\\' && *p+1 < len(pattern):
-		if pattern[*p+1] != c {
-			return false
-		}
-		*p += 2
-		return true
-	case pattern[*p] == '?' || pattern[*p] == c:
-		*p++
-		return true
-	}
-	return false
+	return value == ""
 }

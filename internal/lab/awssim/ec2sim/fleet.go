@@ -87,11 +87,7 @@ func createFleet(c *call, in *createFleetRequest) (any, error) {
 	if err := c.permit(false, c.creation("CreateFleet", kindFleet, tagsFor(kindFleet, in.TagSpecs), nil)...); err != nil {
 		return nil, err
 	}
-	token := in.ClientToken
-	if in.DryRun {
-		token = ""
-	}
-	return c.once(token, func() (any, error) {
+	return c.once(in.ClientToken, in.DryRun, func() (any, error) {
 		pools, err := c.fleetPools(in)
 		if err != nil {
 			return nil, err

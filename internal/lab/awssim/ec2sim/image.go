@@ -1,6 +1,7 @@
 package ec2sim
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -43,12 +44,7 @@ func (s *Service) SeedImage(in Image) (id string) {
 	if in.OwnerID == "" {
 		in.OwnerID, in.OwnerAlias = amazonImages, "amazon"
 	}
-	if in.RootDevice == "" {
-		in.RootDevice = "/dev/xvda"
-	}
-	if in.RootGiB == 0 {
-		in.RootGiB = 20
-	}
+	in.RootDevice, in.RootGiB = cmp.Or(in.RootDevice, "/dev/xvda"), cmp.Or(in.RootGiB, 20)
 	if in.Created.IsZero() {
 		in.Created = s.cfg.Now()
 	}

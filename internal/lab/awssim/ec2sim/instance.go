@@ -40,7 +40,6 @@ type Instance struct {
 	Spot                       bool
 	SpotRequestID, FleetID     string
 	ReservationID              string // of the capacity reservation that it runs in
-	TemplateID                 string
 	ImageName                  string
 	DataVolumeGiB              int64 // of the root volume, or of the image's second one
 	Tags                       map[string]string
@@ -134,28 +133,13 @@ func (s *Service) Watch(fn func(i Instance, old, now State)) {
 	s.watchers = append(s.watchers, fn)
 }
 
-// SetRunning takes a pending instance to running; it changes nothing else.
-func (s *Service) SetRunning(id string) {
-	defer s.deliver()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if i := s.instances[id]; i != nil {
-		s.start(i)
-	}
-}
-
 // Terminate takes the instance away as if EC2 or its owner did, without a call
 // of the API.
 func (s *Service) Terminate(id string) error {
-	defer s.deliver()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i := s.instances[id]
-	if i == nil || !i.State.alive() {
-		return fmt.Errorf("instance terminate %q: %w", id, ErrNoInstance)
-	}
-	s.stop(i, stateReason{"Server.InternalError", "Server.InternalError: The instance was terminated due to an internal error"})
-	return nil
+	return s.onLive("instance terminate", id, func(i *instance) error {
+		s.stop(i, stateReason{"Server.InternalError", "Server.InternalError: The instance was terminated due to an internal error"})
+		return nil
+	})
 }
 
 // SetVisibilityDelay makes instances launched from now on appear in

@@ -66,8 +66,7 @@ func checkInstanceIDs(ids []string) error {
 
 type terminateInstancesRequest struct {
 	dryRun
-	IDs  []string `q:"InstanceId,required"`
-	Skip bool     `q:"SkipOsShutdown"` // nothing in the simulated machine outlives its stop either way
+	IDs []string `q:"InstanceId,required"`
 }
 
 type terminateAnswer struct {

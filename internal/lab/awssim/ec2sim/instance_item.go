@@ -20,7 +20,6 @@ type instanceItem struct {
 	ID             string           `xml:"instanceId" filter:"instance-id"`
 	Lifecycle      string           `xml:"instanceLifecycle,omitempty" filter:"instance-lifecycle"`
 	Type           string           `xml:"instanceType" filter:"instance-type"`
-	KeyName        string           `xml:"keyName,omitempty"`
 	LaunchTime     string           `xml:"launchTime" filter:"launch-time"`
 	Metadata       metadataItem     `xml:"metadataOptions"`
 	Monitoring     monitoringItem   `xml:"monitoring"`
@@ -141,7 +140,7 @@ func (s *Service) instanceItem(i *instance) instanceItem {
 		Index: i.index, Arch: i.Arch, Devices: set[deviceItem]{}, Reservation: &reservationSpec{Preference: "open"},
 		ClientToken: i.clientToken, CPU: cpuItem{max(p.instanceType.VCPU/threads, 1), threads},
 		EBSOptimized: value(p.data.EBSOptimized), ENASupport: true, Hypervisor: "xen", ImageID: i.ImageID, ID: i.ID,
-		Type: i.Type, KeyName: p.data.KeyName, LaunchTime: stamp(i.LaunchTime), Metadata: p.data.Metadata.item(),
+		Type: i.Type, LaunchTime: stamp(i.LaunchTime), Metadata: p.data.Metadata.item(),
 		Monitoring: monitoringItem{"disabled"}, Placement: placementItem{Zone: i.Zone, ZoneID: i.ZoneID, Tenancy: p.tenancy()},
 		Platform: p.image.Platform, Details: p.image.details(), RootDevice: p.image.RootDevice, RootType: "ebs",
 		SourceDest: true, SpotRequestID: i.SpotRequestID, State: stateItem{i.State.code(), i.State}, Reason: i.reason.Message,
@@ -208,10 +207,7 @@ func (n *networkInterface) attachment() eniAttachment {
 }
 
 func (n *networkInterface) kind() string {
-	if n.spec.Type == "" {
-		return "interface"
-	}
-	return n.spec.Type
+	return cmp.Or(n.spec.Type, "interface")
 }
 
 func groupRefs(groups []*securityGroup) set[groupRef] {
@@ -231,20 +227,9 @@ func (p *launchPlan) tenancy() string {
 
 // item fills in EC2's defaults.
 func (m *metadataOptions) item() metadataItem {
-	out := metadataItem{"enabled", "disabled", 1, "optional", "disabled", "applied"}
-	if m == nil {
-		return out
+	all := metadataOptions{"enabled", "disabled", new(int64(1)), "optional", "disabled"}
+	if m != nil {
+		all = laid(all, *m)
 	}
-	for _, field := range []struct {
-		to   *string
-		from string
-	}{{&out.Endpoint, m.Endpoint}, {&out.IPv6, m.IPv6}, {&out.Tokens, m.Tokens}, {&out.Tags, m.Tags}} {
-		if field.from != "" {
-			*field.to = field.from
-		}
-	}
-	if m.HopLimit != nil {
-		out.HopLimit = *m.HopLimit
-	}
-	return out
+	return metadataItem{all.Endpoint, all.IPv6, *all.HopLimit, all.Tokens, all.Tags, "applied"}
 }

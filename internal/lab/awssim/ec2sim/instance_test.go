@@ -225,7 +225,7 @@ func TestNotices_OnlyForInstancesThatAreThere(t *testing.T) {
 
 func TestRealMemory_IsBelowTheAdvertisedByAFamilyShare(t *testing.T) {
 	c := newCloud(t)
-	for _, typ := range (testTypes{}).Types() {
+	for _, typ := range testTypes().Types {
 		have, nominal := c.RealMemoryBytes(typ.Name), typ.MemoryMiB<<20
 		if share := float64(nominal-have) / float64(nominal); share < 0.015 || share > 0.09 {
 			t.Errorf("%s keeps %.3f of its memory from the system", typ.Name, share)

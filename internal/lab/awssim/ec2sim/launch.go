@@ -3,8 +3,6 @@ package ec2sim
 import (
 	"cmp"
 	"fmt"
-	"maps"
-
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
 )
 
@@ -111,9 +109,7 @@ func (s *Service) attachVolumes(i *instance) {
 			device:   device.Name, spec: *device.EBS, zone: i.plan.subnet.zone, created: s.cfg.Now(), attached: i,
 			deleteOnTermination: device.EBS.DeleteOnTermination == nil || *device.EBS.DeleteOnTermination,
 		}
-		if v.spec.Type == "" {
-			v.spec.Type = "gp2"
-		}
+		v.spec.Type = cmp.Or(v.spec.Type, "gp2")
 		s.volumes[v.id] = v
 		i.volumes = append(i.volumes, v)
 	}
@@ -147,14 +143,11 @@ func (s *Service) describe(i *instance) {
 		i.publicIP = fmt.Sprintf("198.18.%d.%d", s.publicIPs/250%256, s.publicIPs%250+1)
 	}
 	// EC2 itself marks instances of fleets and templates.
-	system := map[string]string{}
 	if p.fleetID != "" {
-		system["aws:ec2:fleet-id"] = p.fleetID
+		i.tags["aws:ec2:fleet-id"] = p.fleetID
 	}
 	if p.template != nil {
-		i.TemplateID = p.template.id
-		system["aws:ec2launchtemplate:id"] = p.template.id
-		system["aws:ec2launchtemplate:version"] = templateVersion
+		i.tags["aws:ec2launchtemplate:id"] = p.template.id
+		i.tags["aws:ec2launchtemplate:version"] = templateVersion
 	}
-	maps.Copy(i.tags, system)
 }

@@ -38,7 +38,6 @@ type VPC struct {
 	ID, CIDR               string
 	SubnetIDs              []string // in the order of the zones
 	ClusterSecurityGroupID string   // named eks-cluster-sg, as EKS makes one
-	DefaultSecurityGroupID string
 }
 
 // SeedVPC makes a VPC with one private subnet of equal size in each zone, its
@@ -57,7 +56,7 @@ func (s *Service) SeedVPC(cidr string, zones []string) VPC {
 	v.addTable("")
 	s.vpcs[v.id] = v
 	out := VPC{ID: v.id, CIDR: prefix.String()}
-	out.DefaultSecurityGroupID = s.addGroup(v, "default", "default VPC security group", nil).id
+	s.addGroup(v, "default", "default VPC security group", nil)
 	out.ClusterSecurityGroupID = s.addGroup(v, "eks-cluster-sg", "EKS created security group applied to ENI that is attached to EKS Control Plane master nodes, as well as any managed workloads.", nil).id
 	base := binary.BigEndian.Uint32(prefix.Addr().AsSlice())
 	for i, zone := range zones {
@@ -83,13 +82,6 @@ func (s *Service) SeedSubnet(spec SubnetSpec) string {
 	n := s.addSubnet(s.vpcs[spec.VPCID], spec.Zone, prefix, spec.Tags)
 	n.publicIPs = spec.MapPublicIPOnLaunch
 	return n.id
-}
-
-// SeedSecurityGroup adds a security group to a seeded VPC and returns its id.
-func (s *Service) SeedSecurityGroup(vpcID, name, description string, tags map[string]string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.addGroup(s.vpcs[vpcID], name, description, tags).id
 }
 
 func (s *Service) addGroup(v *vpc, name, description string, tags map[string]string) *securityGroup {

@@ -119,10 +119,9 @@ func recordedLists(c *cloud) []recordedList {
 }
 
 // furnishedTypes have one that has everything but inference chips, which the next has.
-type furnishedTypes struct{ testTypes }
-
-func (f furnishedTypes) Types() []Type {
-	return append(f.testTypes.Types(), Type{Zones: []string{"us-west-2c"}, Fact: catalog.Fact{
+func furnishedTypes() Offered {
+	all := testTypes()
+	all.Types = append(all.Types, Type{Zones: []string{"us-west-2c"}, Fact: catalog.Fact{
 		Name: "p4d.metal", Arch: "amd64", VCPU: 96, MemoryMiB: 1179648, CPUManufacturer: "intel", ClockMHz: 3000, BareMetal: true, Burstable: true,
 		ENIs: 15, IPv4PerENI: 50, NetworkMbps: 400000, EBSMbps: 19000, EBSVolumes: 28, SharedEBSSlots: true, EFAs: 4, NVMeGB: 8000, EncryptionInTransit: true,
 		NestedVirtualization: true, UsageClasses: []string{"capacity-block"}, GPUName: "a100", GPUManufacturer: "nvidia", GPUCount: 8, GPUMemoryMiB: 40960,
@@ -131,17 +130,18 @@ func (f furnishedTypes) Types() []Type {
 		Name: "inf1.large", Arch: "amd64", VCPU: 2, MemoryMiB: 8192, CPUManufacturer: "intel", Hypervisor: "nitro", ENIs: 3, IPv4PerENI: 10,
 		AcceleratorName: "inferentia", AcceleratorManufacturer: "aws", AcceleratorCount: 1,
 	}})
+	return all
 }
 
 // furnished is a cloud with something of each kind.
 func furnished(t *testing.T) *cloud {
 	t.Helper()
 	now := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
-	c := newCloud(t, func(cfg *Config) { cfg.Now, cfg.Types = func() time.Time { return now }, furnishedTypes{} })
+	c := newCloud(t, func(cfg *Config) { cfg.Now, cfg.Offered = func() time.Time { return now }, furnishedTypes() })
 	team := map[string]string{"team": "a"}
 	public := c.SeedSubnet(SubnetSpec{VPCID: c.vpc.ID, Zone: "us-west-2b", CIDR: "10.0.255.0/28", MapPublicIPOnLaunch: true, Tags: team})
 	c.SeedPublicRouteTable(c.vpc.ID, public, c.vpc.SubnetIDs[2])
-	c.SeedSecurityGroup(c.vpc.ID, "nodes", "of nodes", team)
+	c.addGroup(c.vpcs[c.vpc.ID], "nodes", "of nodes", team)
 	c.SeedImage(Image{Name: "own", Description: "own", Arch: "arm64", OwnerID: "123456789012", RootDevice: "/dev/sda1", RootGiB: 8, Created: now, Deprecated: now.Add(time.Hour), Tags: team})
 	c.SeedImage(Image{Name: "windows", Arch: "amd64", Platform: "windows", Created: now.Add(-time.Hour), Deprecated: now.Add(-time.Minute)})
 	reserved := c.SeedReservation(Reservation{InstanceType: "c5.large", Zone: "us-west-2a", Count: 3, Tags: team})

@@ -135,7 +135,7 @@ func (s *Service) resolveTarget(p *launchPlan, spec reservationSpec) error {
 	r := s.reservations[spec.Target.ID]
 	switch {
 	case r == nil:
-		return notFound(cmp.Or(spec.Target.ID, "cr-"+spec.Target.GroupARN))
+		return notFound(spec.Target.ID)
 	case spec.Preference != onlyReserved && p.data.Reservation.Preference != "":
 		return wire.Errorf("InvalidParameterCombination", "A target capacity reservation goes with the preference %s only.", onlyReserved)
 	case p.capacityType == spot:

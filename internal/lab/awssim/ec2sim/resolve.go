@@ -236,29 +236,18 @@ func (s *Service) resolvePlacement(p *launchPlan) error {
 }
 
 // mergeDevices lays the mappings of a launch over those of the image: a
-// mapping of the same device replaces what it sets, NoDevice removes it.
+// mapping of the same device replaces what it sets.
 func mergeDevices(i *image, given []blockDevice) []blockDevice {
-	size, yes := i.RootGiB, true
-	out := []blockDevice{{Name: i.RootDevice, EBS: &ebsSpec{SizeGiB: &size, Type: "gp3", DeleteOnTermination: &yes}}}
+	out := []blockDevice{{Name: i.RootDevice, EBS: &ebsSpec{SizeGiB: new(i.RootGiB), Type: "gp3"}}}
 	if i.DataDevice != "" {
-		data := int64(20)
-		out = append(out, blockDevice{Name: i.DataDevice, EBS: &ebsSpec{SizeGiB: &data, Type: "gp3", DeleteOnTermination: &yes}})
+		out = append(out, blockDevice{Name: i.DataDevice, EBS: &ebsSpec{SizeGiB: new(int64(20)), Type: "gp3"}})
 	}
 	for _, device := range given {
 		at := slices.IndexFunc(out, func(b blockDevice) bool { return b.Name == device.Name })
 		switch {
-		case device.NoDevice != nil && at >= 0:
-			out = slices.Delete(out, at, at+1)
-		case device.NoDevice != nil || device.EBS == nil:
+		case device.EBS == nil:
 		case at >= 0:
-			merged := *device.EBS
-			if merged.SizeGiB == nil {
-				merged.SizeGiB = out[at].EBS.SizeGiB
-			}
-			if merged.Type == "" {
-				merged.Type = out[at].EBS.Type
-			}
-			out[at].EBS = &merged
+			out[at].EBS = new(laid(*out[at].EBS, *device.EBS))
 		default:
 			out = append(out, device)
 		}

@@ -27,11 +27,7 @@ func runInstances(c *call, in *runInstancesRequest) (any, error) {
 	if in.Min < 1 || in.Max < in.Min {
 		return nil, wire.Errorf("InvalidParameterValue", "Value (%d, %d) for parameters MinCount, MaxCount is invalid. Both must be positive, and MaxCount at least MinCount.", in.Min, in.Max)
 	}
-	token := in.ClientToken
-	if in.DryRun {
-		token = ""
-	}
-	return c.once(token, func() (any, error) {
+	return c.once(in.ClientToken, in.DryRun, func() (any, error) {
 		plan, err := c.runPlan(in)
 		if err != nil {
 			return nil, err

@@ -27,7 +27,7 @@ type Config struct {
 	Auth            wire.Authorizer                         // IAM; required
 	Emit            func(ctx context.Context, e wire.Event) // the event bus; nil: nowhere
 	ResolveProfile  func(nameOrARN string) (Profile, error) // IAM's instance profiles; required for launches that name one
-	Types           TypeSource                              // instance types, zones and prices; required
+	Offered                                                 // instance types, zones and prices; required
 	SpotNotice      time.Duration                           // warning to interruption; 0: two minutes
 	StartTime       time.Duration                           // pending to running; 0: at once after the launch
 	StopTime        time.Duration                           // shutting-down to terminated; 0: at once
@@ -96,12 +96,12 @@ func New(cfg Config) *Service {
 		reservations: map[string]*reservation{},
 		fleets:       map[string][]string{},
 		types:        map[string]*Type{},
-		zones:        slices.Clone(cfg.Types.Zones()),
+		zones:        slices.Clone(cfg.Zones),
 		capacity:     map[offering]int{},
 		tokens:       map[string]tokenUse{},
 		timers:       map[*time.Timer]struct{}{},
 	}
-	for _, t := range cfg.Types.Types() {
+	for _, t := range cfg.Types {
 		s.types[t.Name] = &t
 	}
 	s.actions = s.table()

@@ -96,7 +96,7 @@ func (c *call) tagged(in *tagsRequest) ([]*resource, error) {
 	for _, r := range found {
 		resources = append(resources, c.s.existing(r))
 	}
-	return found, c.permit(in.DryRun, c.accessTo("ec2:"+c.req.Action, requestTags(request), resources...))
+	return found, c.permit(in.DryRun, c.accessTo("ec2:"+c.req.Action, wire.TagConditions(request), resources...))
 }
 
 type tagItem struct {

@@ -83,7 +83,7 @@ func createLaunchTemplate(c *call, in *createLaunchTemplateRequest) (any, error)
 	if err := c.permit(in.DryRun, c.creation("CreateLaunchTemplate", kindTemplate, tags, nil)...); err != nil {
 		return nil, err
 	}
-	return c.once(in.ClientToken, func() (any, error) {
+	return c.once(in.ClientToken, false, func() (any, error) {
 		if err := c.checkNewTemplate(in); err != nil {
 			return nil, err
 		}

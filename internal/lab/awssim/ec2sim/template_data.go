@@ -17,15 +17,12 @@ type launchData struct {
 	BlockDevices     []blockDevice    `q:"BlockDeviceMapping"`
 	Reservation      *reservationSpec `q:"CapacityReservationSpecification"`
 	CPU              *cpuOptions      `q:"CpuOptions"`
-	DisableStop      *bool            `q:"DisableApiStop"`
 	EBSOptimized     *bool            `q:"EbsOptimized"`
 	Enclave          *enclaveOptions  `q:"EnclaveOptions"`
 	Profile          *profileSpec     `q:"IamInstanceProfile"`
 	ImageID          string           `q:"ImageId"`
-	ShutdownBehavior string           `q:"InstanceInitiatedShutdownBehavior"`
 	Market           *marketOptions   `q:"InstanceMarketOptions"`
 	InstanceType     string           `q:"InstanceType"`
-	KeyName          string           `q:"KeyName"`
 	Metadata         *metadataOptions `q:"MetadataOptions"`
 	Monitoring       *monitoring      `q:"Monitoring"`
 	Interfaces       []interfaceSpec  `q:"NetworkInterface"`
@@ -38,44 +35,36 @@ type launchData struct {
 // overlay lays what a launch gives over the data of its template: fields that
 // are set replace the template's, network interfaces do so one by one.
 func overlay(base, over launchData) launchData {
+	interfaces := slices.Clone(base.Interfaces)
+	base = laid(base, over)
+	for _, given := range over.Interfaces {
+		at := slices.IndexFunc(interfaces, func(n interfaceSpec) bool {
+			return value(n.DeviceIndex) == value(given.DeviceIndex) && value(n.Card) == value(given.Card)
+		})
+		if at < 0 {
+			interfaces = append(interfaces, given)
+			continue
+		}
+		interfaces[at] = laid(interfaces[at], given)
+	}
+	base.Interfaces = interfaces
+	return base
+}
+
+// laid is a struct with those fields of another over it that are set.
+func laid[T any](base, over T) T {
 	to, from := reflect.ValueOf(&base).Elem(), reflect.ValueOf(over)
-	interfaces := base.Interfaces
 	for i := range from.NumField() {
 		if !from.Field(i).IsZero() {
 			to.Field(i).Set(from.Field(i))
 		}
 	}
-	base.Interfaces = slices.Clone(interfaces)
-	for _, given := range over.Interfaces {
-		at := slices.IndexFunc(base.Interfaces, func(n interfaceSpec) bool {
-			return value(n.DeviceIndex) == value(given.DeviceIndex) && value(n.Card) == value(given.Card)
-		})
-		if at < 0 {
-			base.Interfaces = append(base.Interfaces, given)
-			continue
-		}
-		merged := base.Interfaces[at]
-		if given.SubnetID != "" {
-			merged.SubnetID = given.SubnetID
-		}
-		if given.Groups != nil {
-			merged.Groups = given.Groups
-		}
-		if given.PublicIP != nil {
-			merged.PublicIP = given.PublicIP
-		}
-		if given.Type != "" {
-			merged.Type = given.Type
-		}
-		base.Interfaces[at] = merged
-	}
 	return base
 }
 
 type blockDevice struct {
-	Name     string   `q:"DeviceName,required"`
-	EBS      *ebsSpec `q:"Ebs"`
-	NoDevice *string  `q:"NoDevice"`
+	Name string   `q:"DeviceName,required"`
+	EBS  *ebsSpec `q:"Ebs"`
 }
 
 type ebsSpec struct {
@@ -96,14 +85,11 @@ type reservationSpec struct {
 }
 
 type reservationTarget struct {
-	ID       string `q:"CapacityReservationId" xml:"capacityReservationId,omitempty"`
-	GroupARN string `q:"CapacityReservationResourceGroupArn" xml:"capacityReservationResourceGroupArn,omitempty"`
+	ID string `q:"CapacityReservationId" xml:"capacityReservationId,omitempty"`
 }
 
 type cpuOptions struct {
-	Cores          *int64 `q:"CoreCount"`
-	Nested         string `q:"NestedVirtualization"`
-	ThreadsPerCore *int64 `q:"ThreadsPerCore"`
+	Nested string `q:"NestedVirtualization"`
 }
 
 type enclaveOptions struct {

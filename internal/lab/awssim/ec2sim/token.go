@@ -2,10 +2,6 @@ package ec2sim
 
 import (
 	"errors"
-	"maps"
-	"net/url"
-	"slices"
-	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
 )
@@ -20,13 +16,13 @@ type tokenUse struct {
 // once carries out the request of a client token one time: the same request
 // again gets the same answer, the failure included; another request with that
 // token is refused. A refusal by IAM is no answer and is not kept. Without a
-// token it just runs.
-func (c *call) once(token string, run func() (any, error)) (any, error) {
-	if token == "" {
+// token, and in a dry run, it just runs.
+func (c *call) once(token string, dry bool, run func() (any, error)) (any, error) {
+	if token == "" || dry {
 		return run()
 	}
 	key := c.req.Action + " " + token
-	params := canonical(c.req.Form)
+	params := c.req.Form.Encode() // sorted by name, so that equal requests are equal
 	if use, ok := c.s.tokens[key]; ok {
 		if use.params != params {
 			return nil, wire.Errorf("IdempotentParameterMismatch", "Arguments on this idempotent request are inconsistent with arguments used in previous request(s).")
@@ -39,13 +35,4 @@ func (c *call) once(token string, run func() (any, error)) (any, error) {
 		c.s.tokens[key] = tokenUse{params, answer, err}
 	}
 	return answer, err
-}
-
-// canonical renders the form in one order, so that equal requests are equal.
-func canonical(form url.Values) string {
-	var b strings.Builder
-	for _, key := range slices.Sorted(maps.Keys(form)) {
-		b.WriteString(url.QueryEscape(key) + "=" + url.QueryEscape(strings.Join(form[key], ",")) + "&")
-	}
-	return b.String()
 }

@@ -1,10 +1,10 @@
 package ec2sim
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
@@ -27,10 +27,7 @@ func describeInstanceTypeOfferings(c *call, in *describeOfferingsRequest) (any, 
 	if err := oneOf("LocationType", in.LocationType, "region", "availability-zone", "availability-zone-id"); err != nil {
 		return nil, err
 	}
-	kind := in.LocationType
-	if kind == "" {
-		kind = "region"
-	}
+	kind := cmp.Or(in.LocationType, "region")
 	var items []offeringItem
 	for _, t := range c.s.types {
 		for _, location := range c.s.locations(t, kind) {
@@ -92,6 +89,5 @@ func (s *Service) spotPrices() []spotPriceItem {
 // decimal renders a price in dollars with six decimals, as EC2 does.
 func decimal(price quantity.Money) string {
 	micro := (int64(price) + 500) / 1000
-	fraction := strconv.FormatInt(micro%1_000_000, 10)
-	return strconv.FormatInt(micro/1_000_000, 10) + "." + strings.Repeat("0", 6-len(fraction)) + fraction
+	return fmt.Sprintf("%d.%06d", micro/1_000_000, micro%1_000_000)
 }

@@ -14,10 +14,10 @@ const (
 	spot     = "spot"
 )
 
-// TypeSource says what EC2 offers in the region. It is read once, by New.
-type TypeSource interface {
-	Zones() []Zone
-	Types() []Type
+// Offered is what EC2 offers in a region.
+type Offered struct {
+	Zones []Zone
+	Types []Type
 }
 
 // Zone is an availability zone.
