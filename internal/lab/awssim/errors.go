@@ -11,4 +11,6 @@ var (
 	ErrToken = errors.New("cluster token is not valid")
 	// ErrNoAccess says: the token is valid, but the cluster has no access entry for its identity.
 	ErrNoAccess = errors.New("no access entry")
+	// ErrRefused says: a service would not accept such content of a thing.
+	ErrRefused = errors.New("the service does not accept it")
 )

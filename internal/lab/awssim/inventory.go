@@ -1,7 +1,6 @@
 package awssim
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -34,9 +33,6 @@ func (c *Cloud) Snapshot() (restore func()) {
 		}
 	}
 }
-
-// ErrRefused says that a service would not accept such content.
-var ErrRefused = errors.New("the service does not accept it")
 
 // holdings are by what the keys begin with.
 func (c *Cloud) holdings() map[string]wire.Holdings {
