@@ -112,7 +112,7 @@ func (l *Lab) CreateCluster(name string) {
 		VPCID: l.VPC.ID, SubnetIDs: l.VPC.SubnetIDs, ClusterSecurityGroupID: l.VPC.ClusterSecurityGroupID,
 		RoleARN: "arn:aws:iam::" + Account + ":role/eks-cluster",
 		NodeGroups: []ekssim.NodeGroup{{ // startBootstrapNodes starts its nodes
-			Name: bootstrapGroup, InstanceTypes: []string{bootstrapType}, Min: 2, Max: 2, Desired: 2, NodeRoleARN: "arn:aws:iam::" + Account + ":role/bootstrap",
+			Name: bootstrapGroup, InstanceTypes: []string{bootstrapType}, Min: 2, Max: 2, Desired: 2,
 			Taints: []ekssim.Taint{{Key: "CriticalAddonsOnly", Value: "true", Effect: "NO_SCHEDULE"}},
 		}},
 		Addons: []string{"coredns", "kube-proxy", "vpc-cni"},

@@ -86,20 +86,20 @@ func (p protocol) actionOf(target string, form url.Values, service wire.Service,
 
 // refusals are the error codes by which a family refuses a signature.
 type refusals struct {
-	missing, incomplete, unknownKey, mismatch, expiredKey, skew string
-	status                                                      int
+	missing, unknownKey, mismatch, expiredKey, skew string
+	status                                          int
 }
 
 func (p protocol) refusals() refusals {
 	switch p.family {
 	case ec2Query:
-		return refusals{"MissingAuthenticationToken", "AuthFailure", "AuthFailure", "AuthFailure", "RequestExpired", "RequestExpired", 401}
+		return refusals{"MissingAuthenticationToken", "AuthFailure", "AuthFailure", "RequestExpired", "RequestExpired", 401}
 	case awsQuery:
-		return refusals{"MissingAuthenticationToken", "IncompleteSignature", "InvalidClientTokenId", "SignatureDoesNotMatch", "ExpiredToken", "SignatureDoesNotMatch", 403}
+		return refusals{"MissingAuthenticationToken", "InvalidClientTokenId", "SignatureDoesNotMatch", "ExpiredToken", "SignatureDoesNotMatch", 403}
 	case restJSON:
-		return refusals{"MissingAuthenticationTokenException", "IncompleteSignatureException", "UnrecognizedClientException", "InvalidSignatureException", "ExpiredTokenException", "InvalidSignatureException", 403}
+		return refusals{"MissingAuthenticationTokenException", "UnrecognizedClientException", "InvalidSignatureException", "ExpiredTokenException", "InvalidSignatureException", 403}
 	default:
-		return refusals{"MissingAuthenticationTokenException", "IncompleteSignatureException", "UnrecognizedClientException", "InvalidSignatureException", "ExpiredTokenException", "InvalidSignatureException", 400}
+		return refusals{"MissingAuthenticationTokenException", "UnrecognizedClientException", "InvalidSignatureException", "ExpiredTokenException", "InvalidSignatureException", 400}
 	}
 }
 
@@ -108,13 +108,10 @@ func (p protocol) refusals() refusals {
 func sqsShapes() map[string]string {
 	return map[string]string{
 		"AWS.SimpleQueueService.NonExistentQueue":             "QueueDoesNotExist",
-		"AWS.SimpleQueueService.PurgeQueueInProgress":         "PurgeQueueInProgress",
-		"AWS.SimpleQueueService.UnsupportedOperation":         "UnsupportedOperation",
 		"AWS.SimpleQueueService.EmptyBatchRequest":            "EmptyBatchRequest",
 		"AWS.SimpleQueueService.TooManyEntriesInBatchRequest": "TooManyEntriesInBatchRequest",
 		"AWS.SimpleQueueService.BatchEntryIdsNotDistinct":     "BatchEntryIdsNotDistinct",
 		"AWS.SimpleQueueService.InvalidBatchEntryId":          "InvalidBatchEntryId",
-		"AWS.SimpleQueueService.MessageNotInflight":           "MessageNotInflight",
 		"QueueAlreadyExists":                                  "QueueNameExists",
 	}
 }

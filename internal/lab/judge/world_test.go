@@ -123,7 +123,7 @@ func startSimulatorWorld(t *testing.T, transport http.RoundTripper) *world {
 		Name: cluster, Version: "1.33", Endpoint: "https://127.0.0.1:6443", CA: []byte("PEM"), Issuer: issuer, ServiceCIDR: "10.96.0.0/16",
 		VPCID: w.vpc, SubnetIDs: w.subnets, ClusterSecurityGroupID: w.group, RoleARN: "arn:aws:iam::123456789012:role/cluster", Tags: map[string]string{"a": "1"},
 		NodeGroups: []ekssim.NodeGroup{{
-			Name: "system", InstanceTypes: []string{"m5.large"}, Min: 1, Max: 3, Desired: 2, NodeRoleARN: groupRole,
+			Name: "system", InstanceTypes: []string{"m5.large"}, Min: 1, Max: 3, Desired: 2,
 			Labels: map[string]string{"tier": "system"}, Taints: []ekssim.Taint{{Key: "only", Value: "system", Effect: "NO_SCHEDULE"}},
 		}},
 		FargateProfiles: []string{"pods"}, Addons: []string{"vpc-cni"},

@@ -3,6 +3,7 @@ package ec2sim
 import (
 	"cmp"
 	"fmt"
+
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
 )
 

@@ -22,7 +22,6 @@ type NodeGroup struct {
 	Min, Max, Desired int
 	Labels            map[string]string
 	Taints            []Taint
-	NodeRoleARN       string
 }
 
 // subnets are the group's own, or else those of the cluster.
@@ -48,24 +47,17 @@ func (s *Service) Change(name string, change func(*Cluster)) {
 }
 
 type nodeGroupOut struct {
-	NodegroupName  string            `json:"nodegroupName"`
-	NodegroupArn   string            `json:"nodegroupArn"`
-	ClusterName    string            `json:"clusterName"`
-	Version        string            `json:"version"`
-	ReleaseVersion string            `json:"releaseVersion"`
-	CreatedAt      wire.Epoch        `json:"createdAt"`
-	ModifiedAt     wire.Epoch        `json:"modifiedAt"`
-	Status         string            `json:"status"`
-	CapacityType   string            `json:"capacityType"`
-	ScalingConfig  scalingOut        `json:"scalingConfig"`
-	InstanceTypes  []string          `json:"instanceTypes"`
-	Subnets        []string          `json:"subnets"`
-	AmiType        string            `json:"amiType"`
-	NodeRole       string            `json:"nodeRole"`
-	Labels         map[string]string `json:"labels"`
-	Taints         []Taint           `json:"taints"`
-	DiskSize       int               `json:"diskSize"`
-	Tags           map[string]string `json:"tags"`
+	NodegroupName string            `json:"nodegroupName"`
+	NodegroupArn  string            `json:"nodegroupArn"`
+	ClusterName   string            `json:"clusterName"`
+	Status        string            `json:"status"`
+	CapacityType  string            `json:"capacityType"`
+	ScalingConfig scalingOut        `json:"scalingConfig"`
+	InstanceTypes []string          `json:"instanceTypes"`
+	Subnets       []string          `json:"subnets"`
+	AmiType       string            `json:"amiType"`
+	Labels        map[string]string `json:"labels"`
+	Taints        []Taint           `json:"taints"`
 }
 
 type scalingOut struct {
@@ -113,10 +105,9 @@ func (s *Service) describeNodeGroup(ctx context.Context, req *wire.Request) (any
 	return struct {
 		Nodegroup nodeGroupOut `json:"nodegroup"`
 	}{nodeGroupOut{
-		NodegroupName: g.Name, NodegroupArn: s.groupARN(cluster, name), ClusterName: cluster, Version: c.Version, ReleaseVersion: c.Version + ".0-20260101",
-		CreatedAt: wire.Epoch(c.created), ModifiedAt: wire.Epoch(c.created), Status: cmp.Or(g.Status, "ACTIVE"), CapacityType: cmp.Or(g.CapacityType, "ON_DEMAND"),
+		NodegroupName: g.Name, NodegroupArn: s.groupARN(cluster, name), ClusterName: cluster, Status: cmp.Or(g.Status, "ACTIVE"), CapacityType: cmp.Or(g.CapacityType, "ON_DEMAND"),
 		ScalingConfig: scalingOut{g.Min, g.Max, g.Desired}, InstanceTypes: g.InstanceTypes, Subnets: g.subnets(c.SubnetIDs),
-		AmiType: cmp.Or(g.AMIType, "AL2023_x86_64_STANDARD"), NodeRole: g.NodeRoleARN, Labels: g.Labels, Taints: g.Taints, DiskSize: 20, Tags: map[string]string{},
+		AmiType: cmp.Or(g.AMIType, "AL2023_x86_64_STANDARD"), Labels: g.Labels, Taints: g.Taints,
 	}}, nil
 }
 

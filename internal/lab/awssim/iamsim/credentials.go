@@ -19,11 +19,6 @@ type Credential struct {
 	Identity        wire.Identity
 }
 
-type userKey struct {
-	credential Credential
-	user       string
-}
-
 type session struct {
 	credential Credential
 	roleID     string
@@ -40,7 +35,7 @@ func (s *Service) SeedUser(name string, policyARNs ...string) Credential {
 		AccessKeyID: newID("AKIA"), SecretAccessKey: newSecret(),
 		Identity: wire.Identity{ARN: u.arn, Account: s.account, UserID: u.id, Principal: u.arn},
 	}
-	s.keys[c.AccessKeyID] = &userKey{c, name}
+	s.keys[c.AccessKeyID] = c
 	return c
 }
 
@@ -51,8 +46,8 @@ func newSecret() string { return (rand.Text() + rand.Text())[:40] }
 func (s *Service) Credential(accessKeyID string) (Credential, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if k, ok := s.keys[accessKeyID]; ok {
-		return k.credential, true
+	if key, ok := s.keys[accessKeyID]; ok {
+		return key, true
 	}
 	sess, ok := s.sessions[accessKeyID]
 	if !ok {

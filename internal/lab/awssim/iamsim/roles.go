@@ -229,7 +229,6 @@ func (s *Service) deleteRole(ctx context.Context, req *wire.Request) (any, error
 	})
 }
 
-// updateRole serves UpdateRole, and UpdateRoleDescription which answers the role.
 func (s *Service) updateRole(ctx context.Context, req *wire.Request) (any, error) {
 	return s.withRole(ctx, req, nil, func(r *role) (any, error) {
 		seconds, err := sessionDuration(req, r.maxSession)
@@ -239,9 +238,6 @@ func (s *Service) updateRole(ctx context.Context, req *wire.Request) (any, error
 		r.maxSession = seconds
 		if text, given := req.Form["Description"]; given {
 			r.description = text[0]
-		}
-		if req.Action == "UpdateRoleDescription" {
-			return roleResult{r.xml(true)}, nil
 		}
 		return struct{}{}, nil
 	})

@@ -28,12 +28,12 @@ type Service struct {
 	wire.Handlers
 
 	mu        sync.Mutex
-	users     map[string]*user    // by name
-	keys      map[string]*userKey // by access key id
-	sessions  map[string]*session // by access key id
-	roles     map[string]*role    // by name
-	policies  map[string]*managed // by ARN, those of AWS included
-	profiles  map[string]*profile // by name
+	users     map[string]*user      // by name
+	keys      map[string]Credential // of users, by access key id
+	sessions  map[string]*session   // by access key id
+	roles     map[string]*role      // by name
+	policies  map[string]*managed   // by ARN, those of AWS included
+	profiles  map[string]*profile   // by name
 	providers map[string]*provider
 	deletions map[string]deletion // of service-linked roles, by task id
 	delay     time.Duration       // until the rest of the cloud sees a change
@@ -92,7 +92,7 @@ type profile struct {
 func New(c Config) *Service {
 	s := &Service{
 		account: c.Account, now: c.Now, needed: c.Needed, deletions: map[string]deletion{},
-		users: map[string]*user{}, keys: map[string]*userKey{}, sessions: map[string]*session{},
+		users: map[string]*user{}, keys: map[string]Credential{}, sessions: map[string]*session{},
 		roles: map[string]*role{}, policies: map[string]*managed{}, profiles: map[string]*profile{}, providers: map[string]*provider{},
 	}
 	for _, m := range awsManaged() {

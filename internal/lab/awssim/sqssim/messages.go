@@ -37,7 +37,7 @@ func (q *queue) expire(now time.Time) {
 	q.messages = slices.DeleteFunc(q.messages, func(m *message) bool { return m.sent.Before(oldest) })
 }
 
-func (q *queue) send(body, sender string, delay time.Duration, now time.Time) (*message, error) {
+func (q *queue) send(body, sender string, now time.Time) (*message, error) {
 	limit, _ := strconv.Atoi(q.attributes["MaximumMessageSize"])
 	if body == "" {
 		return nil, wire.Errorf("MissingParameter", "The request must contain the parameter MessageBody.")
@@ -45,56 +45,27 @@ func (q *queue) send(body, sender string, delay time.Duration, now time.Time) (*
 	if len(body) > limit {
 		return nil, wire.Errorf("InvalidParameterValue", "One or more parameters are invalid. Reason: Message must be shorter than %d bytes.", limit)
 	}
-	m := &message{id: uuid.NewString(), body: body, sender: sender, sent: now, visibleAt: now.Add(delay)}
+	m := &message{id: uuid.NewString(), body: body, sender: sender, sent: now, visibleAt: now.Add(q.seconds("DelaySeconds"))}
 	q.messages = append(q.messages, m)
 	q.wake()
 	return m, nil
 }
 
-type sendIn struct {
-	MessageBody  string
-	DelaySeconds *int
-}
-
-type sent struct {
-	MessageID        string `json:"MessageId"`
-	MD5OfMessageBody string
-}
-
-// post sends one message of a request.
-func (q *queue) post(in sendIn, req *wire.Request) (sent, error) {
-	delay := q.seconds("DelaySeconds")
-	if in.DelaySeconds != nil {
-		if *in.DelaySeconds < 0 || *in.DelaySeconds > 900 {
-			return sent{}, wire.Errorf("InvalidParameterValue", "Value %d for parameter DelaySeconds is invalid. Reason: DelaySeconds must be >= 0 and <= 900.", *in.DelaySeconds)
-		}
-		delay = time.Duration(*in.DelaySeconds) * time.Second
-	}
-	m, err := q.send(in.MessageBody, req.Identity.UserID, delay, req.Now)
-	if err != nil {
-		return sent{}, err
-	}
-	return sent{m.id, checksum(m.body)}, nil
-}
-
 func (s *Service) sendMessage(ctx context.Context, req *wire.Request, in *struct {
 	queueRef
-	sendIn
+	MessageBody string
 },
 ) (any, error) {
-	return s.withQueue(ctx, req, in.QueueURL, nil, func(q *queue) (any, error) { return q.post(in.sendIn, req) })
-}
-
-type failed struct {
-	ID          string `json:"Id"`
-	SenderFault bool
-	Code        string
-	Message     string
-}
-
-func failedEntry(id string, err error) failed {
-	code, text, _ := strings.Cut(err.Error(), ": ")
-	return failed{id, true, code, text}
+	return s.withQueue(ctx, req, in.QueueURL, nil, func(q *queue) (any, error) {
+		m, err := q.send(in.MessageBody, req.Identity.UserID, req.Now)
+		if err != nil {
+			return nil, err
+		}
+		return struct {
+			MessageID        string `json:"MessageId"`
+			MD5OfMessageBody string
+		}{m.id, checksum(m.body)}, nil
+	})
 }
 
 func checkBatch(ids []string) error {
@@ -127,23 +98,15 @@ func handle(m *message) string {
 	return base64.StdEncoding.EncodeToString([]byte("sqs/" + m.id + "/" + strconv.Itoa(m.receives)))
 }
 
-// find gives the index of the message of a handle, -1 where it was deleted.
-func (q *queue) find(receipt string) (int, error) {
+// remove deletes the message of a handle; one that is gone is no error.
+func (q *queue) remove(receipt string) *wire.Error {
 	text, err := base64.StdEncoding.DecodeString(receipt)
 	parts := strings.Split(string(text), "/")
 	if err != nil || len(parts) != 3 || parts[0] != "sqs" {
-		return -1, wire.Errorf("ReceiptHandleIsInvalid", "The input receipt handle is invalid.")
+		return wire.Errorf("ReceiptHandleIsInvalid", "The input receipt handle is invalid.")
 	}
-	return slices.IndexFunc(q.messages, func(m *message) bool { return m.id == parts[1] }), nil
-}
-
-// remove deletes the message of a handle; one that is gone is no error.
-func (q *queue) remove(receipt string) error {
-	at, err := q.find(receipt)
-	if err == nil && at >= 0 {
-		q.messages = slices.Delete(q.messages, at, at+1)
-	}
-	return err
+	q.messages = slices.DeleteFunc(q.messages, func(m *message) bool { return m.id == parts[1] })
+	return nil
 }
 
 func (s *Service) deleteMessage(ctx context.Context, req *wire.Request, in *struct {
@@ -151,7 +114,12 @@ func (s *Service) deleteMessage(ctx context.Context, req *wire.Request, in *stru
 	ReceiptHandle string
 },
 ) (any, error) {
-	return s.withQueue(ctx, req, in.QueueURL, nil, func(q *queue) (any, error) { return nil, q.remove(in.ReceiptHandle) })
+	return s.withQueue(ctx, req, in.QueueURL, nil, func(q *queue) (any, error) {
+		if err := q.remove(in.ReceiptHandle); err != nil {
+			return nil, err
+		}
+		return nil, nil
+	})
 }
 
 func (s *Service) deleteMessageBatch(ctx context.Context, req *wire.Request, in *struct {
@@ -172,6 +140,12 @@ func (s *Service) deleteMessageBatch(ctx context.Context, req *wire.Request, in 
 	type done struct {
 		ID string `json:"Id"`
 	}
+	type failed struct {
+		ID          string `json:"Id"`
+		SenderFault bool
+		Code        string
+		Message     string
+	}
 	return s.withQueue(ctx, req, in.QueueURL, nil, func(q *queue) (any, error) {
 		out := struct {
 			Successful []done
@@ -179,7 +153,7 @@ func (s *Service) deleteMessageBatch(ctx context.Context, req *wire.Request, in 
 		}{[]done{}, []failed{}}
 		for _, e := range in.Entries {
 			if err := q.remove(e.ReceiptHandle); err != nil {
-				out.Failed = append(out.Failed, failedEntry(e.ID, err))
+				out.Failed = append(out.Failed, failed{e.ID, true, err.Code, err.Message})
 				continue
 			}
 			out.Successful = append(out.Successful, done{e.ID})

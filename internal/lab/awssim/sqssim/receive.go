@@ -172,6 +172,6 @@ func (s *Service) Deliver(ctx context.Context, service, queueARN, body string, c
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, err := found.send(body, service, found.seconds("DelaySeconds"), req.Now)
+	_, err := found.send(body, service, req.Now)
 	return err
 }
