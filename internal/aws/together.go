@@ -83,7 +83,7 @@ func (t *together[V]) join(ctx context.Context, keys []string) []*round[V] {
 
 // begin opens a round; the caller holds the lock. A round before that is full keeps its turn.
 func (t *together[V]) begin(ctx context.Context) {
-	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx)) //nolint:gosec // leave calls it
 	r := &round[V]{keys: map[string]bool{}, stop: stop, done: make(chan struct{})}
 	at := time.Now().Add(togetherFirst)
 	if at.Before(t.free) {

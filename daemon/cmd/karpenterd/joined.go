@@ -70,10 +70,10 @@ func (j *joined) read(ctx context.Context, minor string) error {
 	case known:
 		j.logger.Warn("EKS does not answer, so nodes get the endpoint, the certificate authority and the service CIDR that it said last", "cluster", j.name, "endpoint", last.Endpoint, "error", err)
 		found = last
-	case err != nil && was.Name == "" && j.endpoint != "" && len(j.own)+len(j.bundle) > 0 && aws.Unanswered(err):
+	case was.Name == "" && j.endpoint != "" && len(j.own)+len(j.bundle) > 0 && aws.Unanswered(err):
 		j.logger.Warn("EKS cannot be reached, so nodes get the endpoint and the certificate authority that the daemon has, and nobody has checked the cluster's name and region; nodes of most families also need the cluster's service CIDR, which EKS says: correct --region or --cluster-name, or give the daemon a way to EKS and STS, such as VPC endpoints", "cluster", j.name, "error", err)
 		found = aws.Cluster{Name: j.name, CertificateAuthority: j.own}
-	case err != nil:
+	default:
 		return err
 	}
 	is := family.Cluster{

@@ -102,7 +102,6 @@ func run(ctx context.Context, c config) error {
 	kube.LogTo(d.logger.Named("client-go"))
 	d.logger.Info("start", "version", version, "cluster", c.ClusterName, "region", c.Region, "pause_disruption", c.Policy.PauseDisruption)
 
-	go d.watch(ctx)
 	group, ctx := errgroup.WithContext(ctx)
 	// What names pods and prices is served on the pod's own address alone: whoever may forward
 	// a port to the pod, or execute in it, may ask.
@@ -128,7 +127,7 @@ func run(ctx context.Context, c config) error {
 			Client: d.kube.Core, Namespace: c.Namespace, Name: install.LeaseName, Identity: c.PodName, Labels: install.LeaseLabels(),
 		}, d.work)
 	})
-	err := group.Wait()
+	err := d.unless(ctx, group.Wait)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil
 	}

@@ -73,7 +73,12 @@ func newScaleIn(t *testing.T, n int) *scaleIn {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- c.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended })
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 	synctest.Wait()
 	c.Enqueue("lives")
 	return s

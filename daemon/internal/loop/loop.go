@@ -218,7 +218,8 @@ func (l *Loop) leave(ctx context.Context) {
 // loop rests at least. A plan that is not complete is continued at once.
 func (l *Loop) step(ctx context.Context) (next time.Time, pause time.Duration) {
 	if l.config.Working != nil {
-		defer l.config.Working()()
+		done := l.config.Working()
+		defer done()
 	}
 	snapshot, faults := l.config.World.Snapshot()
 	l.tellFaults(faults)
