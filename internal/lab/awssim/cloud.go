@@ -54,6 +54,7 @@ type Cloud struct {
 	services map[string]wire.Service // by the name that signatures carry
 	calls    callLog
 	faults   Faults
+	throttle throttle
 	listener net.Listener
 	server   *http.Server
 }
@@ -83,6 +84,9 @@ func New(o Options) (*Cloud, error) {
 	c.Pricing = pricingsim.New(pricingsim.Config{Now: o.Now, Auth: c.IAM, Products: products(o.Region, offered.Types)})
 	c.EC2 = ec2sim.New(ec2sim.Config{
 		Region: o.Region, Account: o.Account, Now: o.Now, Auth: c.IAM, Emit: c.Events.Put, ResolveProfile: c.resolveProfile, Offered: offered,
+		SpotRole: func(ctx context.Context, req *wire.Request) bool {
+			return c.IAM.EnsureServiceRole(ctx, req, "spot.amazonaws.com") == nil
+		},
 		SpotNotice: o.SpotNotice, StartTime: o.StartTime, StopTime: o.StopTime,
 	})
 	c.services = map[string]wire.Service{

@@ -35,6 +35,9 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err == nil && hit {
 		err = fault.before(r.Context())
 	}
+	if err == nil {
+		err = c.throttle.take(call.Service, call.Action, received)
+	}
 	var value any
 	if err == nil {
 		value, err = c.serve(r, x)

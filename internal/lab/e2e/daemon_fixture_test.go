@@ -216,6 +216,7 @@ type pool struct {
 	name, class  string
 	spot         bool
 	reserved     bool   // before on-demand
+	alsoSpot     bool   // beside on-demand
 	taint        string // key; NoSchedule
 	requirements map[string][]string
 	grace        string // terminationGracePeriod
@@ -245,6 +246,9 @@ func (p pool) object() *unstructured.Unstructured {
 	capacities := []string{capacity}
 	if p.reserved {
 		capacities = append(capacities, "reserved")
+	}
+	if p.alsoSpot {
+		capacities = append(capacities, "spot")
 	}
 	requirements := []any{requirement("karpenter.sh/capacity-type", capacities...), requirement("kubernetes.io/arch", "amd64")}
 	for _, key := range slices.Sorted(maps.Keys(p.requirements)) {

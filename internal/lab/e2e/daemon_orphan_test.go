@@ -26,13 +26,15 @@ type orphans struct {
 	foreign   string // of the cluster and Karpenter's alpha generation, which had no NodeClaims
 }
 
-// ec2 calls EC2 as the deployer.
-func (d *daemonLab) ec2() *ec2.Client {
-	return ec2.NewFromConfig(awssdk.Config{
+// deployer calls AWS as the deployer.
+func (d *daemonLab) deployer() awssdk.Config {
+	return awssdk.Config{
 		Region: d.Region, BaseEndpoint: awssdk.String(d.Cloud.URL()),
 		Credentials: credentials.NewStaticCredentialsProvider(d.Deployer.AccessKeyID, d.Deployer.SecretAccessKey, ""),
-	})
+	}
 }
+
+func (d *daemonLab) ec2() *ec2.Client { return ec2.NewFromConfig(d.deployer()) }
 
 // launchTagged launches an instance as somebody who is not the daemon.
 func (d *daemonLab) launchTagged(t *testing.T, tags map[string]string) (id string) {

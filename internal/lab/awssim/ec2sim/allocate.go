@@ -121,6 +121,9 @@ func (f *fleet) launchFrom(from candidate, capacityType string, n int) int {
 	if err == nil {
 		err = f.permit(false, f.runQuestions(from.plan)...)
 	}
+	if err == nil {
+		err = f.spotRole(capacityType)
+	}
 	var ids set[string]
 	reservationID := f.s.newID("r")
 	for err == nil && len(ids) < n {

@@ -1,6 +1,7 @@
 package ec2sim
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -159,4 +160,54 @@ func TestCreateFleet_RefusesWhatItDoesNotKnow(t *testing.T) {
 	c.refused("InvalidLaunchTemplateName.NotFoundException", "CreateFleet", append(pairs, "LaunchTemplateConfigs.1.LaunchTemplateSpecification.LaunchTemplateName", "gone")...)
 	c.refused("InvalidLaunchTemplateId.VersionNotFound", "CreateFleet", append(pairs, "LaunchTemplateConfigs.1.LaunchTemplateSpecification.Version", "9")...)
 	c.refused("InvalidAction", "CreateUnicorn")
+}
+
+func TestCreateFleet_CountsVCPUsAgainstTheQuotaOfTheFamilies(t *testing.T) {
+	for capacityType, code := range map[string]string{onDemand: "VcpuLimitExceeded", spot: "MaxSpotInstanceCountExceeded"} {
+		c := newCloud(t)
+		c.template("lt-a")
+		c.SetQuota(capacityType, "r5.large", 4) // of the same quota as m5 and c5
+		pools := []string{"m5.large@a", "c5.large@c", "m5.xlarge@a"}
+		answer := c.fleet(capacityType, "lowest-price", 3, pools)
+		if got := launched(answer); got != "c5.large@c x2" {
+			t.Errorf("%s: launched %q within a quota of 4 vCPUs", capacityType, got)
+		}
+		if diff := cmp.Diff([]string{code, code, code}, errorCodes(answer)); diff != "" {
+			t.Errorf("%s: errors (-want +got):\n%s", capacityType, diff)
+		}
+		if err := c.Terminate(answer.Instances[0].IDs[0]); err != nil {
+			t.Fatal(err)
+		}
+		if got := launched(c.fleet(capacityType, "lowest-price", 1, pools)); got != "c5.large@c x1" {
+			t.Errorf("%s: launched %q when an instance has ended", capacityType, got)
+		}
+		c.SetQuota(capacityType, "r5.large", -1)
+		if got := launched(c.fleet(capacityType, "lowest-price", 3, pools)); got != "c5.large@c x3" {
+			t.Errorf("%s: launched %q without a quota", capacityType, got)
+		}
+	}
+}
+
+func TestCreateFleet_SpotNeedsItsServiceLinkedRole(t *testing.T) {
+	c := newCloud(t)
+	c.template("lt-a")
+	there := false
+	c.cfg.SpotRole = func(context.Context, *wire.Request) bool { return there }
+	launch := func(capacityType, want string, errors ...string) {
+		t.Helper()
+		answer := c.fleet(capacityType, "lowest-price", 1, []string{"m5.large@a", "c5.large@c"})
+		if got := launched(answer); got != want {
+			t.Errorf("%s: launched %q, want %q", capacityType, got, want)
+		}
+		if diff := cmp.Diff(errors, errorCodes(answer)); diff != "" {
+			t.Errorf("%s: errors (-want +got):\n%s", capacityType, diff)
+		}
+	}
+	launch(spot, "c5.large@c x1") // an account that launches spot has the role
+	c.RequireSpotRole()
+	const refused = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
+	launch(spot, "", refused, refused)
+	launch(onDemand, "c5.large@c x1")
+	there = true
+	launch(spot, "c5.large@c x1")
 }

@@ -48,6 +48,9 @@ func (s *Service) launch(p *launchPlan, reservationID string, index int) (*insta
 		}
 		reserved = nil
 	}
+	if err := s.overQuota(off, p.instanceType); err != nil {
+		return nil, err
+	}
 	if left, limited := s.capacity[off]; reserved == nil && limited && left == 0 {
 		return nil, noCapacity(off)
 	}

@@ -27,11 +27,14 @@ type Config struct {
 	Auth            wire.Authorizer                         // IAM; required
 	Emit            func(ctx context.Context, e wire.Event) // the event bus; nil: nowhere
 	ResolveProfile  func(nameOrARN string) (Profile, error) // IAM's instance profiles; required for launches that name one
-	Offered                                                 // instance types, zones and prices; required
-	SpotNotice      time.Duration                           // warning to interruption; 0: two minutes
-	StartTime       time.Duration                           // pending to running; 0: at once after the launch
-	StopTime        time.Duration                           // shutting-down to terminated; 0: at once
-	Seed            uint64                                  // of ids; 0: ids differ in every run
+	// SpotRole says whether the account has the service-linked role of EC2 Spot, and creates it
+	// for a caller who may; nil: it is there.
+	SpotRole   func(ctx context.Context, req *wire.Request) bool
+	Offered                  // instance types, zones and prices; required
+	SpotNotice time.Duration // warning to interruption; 0: two minutes
+	StartTime  time.Duration // pending to running; 0: at once after the launch
+	StopTime   time.Duration // shutting-down to terminated; 0: at once
+	Seed       uint64        // of ids; 0: ids differ in every run
 }
 
 // Profile is an instance profile of IAM. RoleARN is empty where no role was
@@ -64,12 +67,15 @@ type Service struct {
 	types        map[string]*Type
 	zones        []Zone
 	capacity     map[offering]int // what is left; no entry: unlimited
+	quotas       map[quota]int    // vCPUs; no entry: unlimited
 	tokens       map[string]tokenUse
 	delay        time.Duration // until a new instance is seen by DescribeInstances
 	timers       map[*time.Timer]struct{}
 	watchers     []func(Instance, State, State)
 	notices      []func()
 	draining     bool
+
+	needsSpotRole bool // see RequireSpotRole
 }
 
 // New makes a service without any network, image or instance.
@@ -98,6 +104,7 @@ func New(cfg Config) *Service {
 		types:        map[string]*Type{},
 		zones:        slices.Clone(cfg.Zones),
 		capacity:     map[offering]int{},
+		quotas:       map[quota]int{},
 		tokens:       map[string]tokenUse{},
 		timers:       map[*time.Timer]struct{}{},
 	}

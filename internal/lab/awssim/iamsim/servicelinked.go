@@ -13,26 +13,53 @@ import (
 
 const serviceRolePath = "/aws-service-role/"
 
-// createServiceLinkedRole makes the role by which an AWS service acts in the
-// account; of the many, those that an account with EKS nodes needs.
-func (s *Service) createServiceLinkedRole(ctx context.Context, req *wire.Request) (any, error) {
-	service, err := required(req.Form, "AWSServiceName")
-	if err != nil {
-		return nil, err
-	}
-	name, ok := map[string]string{
+// serviceRoles are the names of service-linked roles: of the many, those that an account with
+// EKS nodes needs.
+func serviceRoles() map[string]string {
+	return map[string]string{
 		"spot.amazonaws.com":          "AWSServiceRoleForEC2Spot",
 		"spotfleet.amazonaws.com":     "AWSServiceRoleForEC2SpotFleet",
 		"ec2fleet.amazonaws.com":      "AWSServiceRoleForEC2Fleet",
 		"eks.amazonaws.com":           "AWSServiceRoleForAmazonEKS",
 		"eks-nodegroup.amazonaws.com": "AWSServiceRoleForAmazonEKSNodegroup",
-	}[service]
+	}
+}
+
+// createServiceLinkedRole makes the role by which an AWS service acts in the account.
+func (s *Service) createServiceLinkedRole(ctx context.Context, req *wire.Request) (any, error) {
+	service, err := required(req.Form, "AWSServiceName")
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.makeServiceRole(ctx, req, service, req.Form.Get("Description"))
+	if err != nil {
+		return nil, err
+	}
+	return roleResult{r.xml(true)}, nil
+}
+
+// EnsureServiceRole is what a service does that needs its role for a call: it creates the role
+// where it is missing and the caller may.
+func (s *Service) EnsureServiceRole(ctx context.Context, req *wire.Request, service string) error {
+	s.mu.Lock()
+	_, there := s.roles[serviceRoles()[service]]
+	s.mu.Unlock()
+	if there {
+		return nil
+	}
+	_, err := s.makeServiceRole(ctx, req, service, "")
+	return err
+}
+
+func (s *Service) makeServiceRole(ctx context.Context, req *wire.Request, service, description string) (*role, error) {
+	name, ok := serviceRoles()[service]
 	if !ok {
 		return nil, wire.Errorf("InvalidInput", "Service role creation is not supported for %s", service)
 	}
 	path := serviceRolePath + service + "/"
 	arn := s.arn("role", path, name)
-	if err := s.allow(ctx, req, arn, nil, map[string][]string{"iam:AWSServiceName": {service}}); err != nil {
+	question := wire.Access{Action: "iam:CreateServiceLinkedRole", Resources: []wire.Resource{{ARN: arn}}, Conditions: map[string][]string{"iam:AWSServiceName": {service}}}
+	if err := s.Authorize(ctx, req, question); err != nil {
 		return nil, err
 	}
 	text := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"` + service + `"},"Action":"sts:AssumeRole"}]}`
@@ -46,11 +73,11 @@ func (s *Service) createServiceLinkedRole(ctx context.Context, req *wire.Request
 		return nil, wire.Errorf("InvalidInput", "Service role name %s has been taken in this account, please try a different suffix.", name)
 	}
 	r := &role{
-		name: name, path: path, arn: arn, id: newID("AROA"), description: req.Form.Get("Description"), trustText: text, trust: trust,
+		name: name, path: path, arn: arn, id: newID("AROA"), description: description, trustText: text, trust: trust,
 		maxSession: defaultMaxSession, created: req.Now.UTC().Truncate(time.Second), tags: map[string]string{}, inline: map[string]inlinePolicy{},
 	}
 	s.roles[name] = r
-	return roleResult{r.xml(true)}, nil
+	return r, nil
 }
 
 // deletion is the deletion of a service-linked role, which IAM does after it has answered.
