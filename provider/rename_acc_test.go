@@ -294,7 +294,7 @@ func TestRename_TheNextApplyWaitsForTheNodesOfTheOldPool(t *testing.T) {
 		}
 		next := called("after", object{"timeouts": object{"delete": "2s"}})
 		wantError(t, pool.apply(next), `karpenter_node_pool "before"`, `NodePool "after" is ready, and NodePool "before" or its nodes are still there`, "1 NodeClaims still exist",
-			"The daemon goes on", "Apply again", "delete of the timeouts attribute")
+			"The daemon continues to drain", "Apply again", "delete of the timeouts attribute")
 		if got := pool.text("name"); got != "after" {
 			t.Errorf("the state has the name %s", got)
 		}

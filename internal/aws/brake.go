@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/smithy-go/middleware"
@@ -15,7 +16,7 @@ import (
 const (
 	// slowest is how much of its rate an action keeps at least while EC2 throttles it.
 	slowest = 1.0 / 32
-	// regain is how much of its rate an action gets back with each call that EC2 takes.
+	// regain is how much of its rate an action gets back with each call that succeeds.
 	regain = 1.0 / 20
 )
 
@@ -45,11 +46,22 @@ func allowanceOf(operation string) allowance {
 }
 
 // brake holds the calls of each action of EC2 to its allowance, each try of the SDK included.
-// When EC2 throttles an action, its rate halves; each call that EC2 takes gives some of it
-// back. So a storm of one action leaves room to launches, and to other users of the account.
+// When EC2 throttles an action, its rate halves; each call that succeeds gives some of it back.
+// So a storm of one action leaves room to launches, and to other users of the account.
 type brake struct {
-	mu      sync.Mutex
-	buckets map[string]*rate.Limiter
+	mu    sync.Mutex
+	lanes map[string]*lane
+}
+
+// lane is the calls of one action. One of them at a time waits for its token, so that a rate
+// that changes holds for all that wait behind it.
+type lane struct {
+	allowance
+	turn    chan struct{} // holds a value while a call waits for its token
+	limiter *rate.Limiter
+
+	mu     sync.Mutex
+	slowed time.Time // when the rate was halved last
 }
 
 // ID names the middleware.
@@ -57,51 +69,74 @@ func (*brake) ID() string { return "Brake" }
 
 // HandleFinalize waits for its turn, and makes the call.
 func (b *brake) HandleFinalize(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
-	operation := awsmiddleware.GetOperationName(ctx)
-	if err := b.of(operation).Wait(ctx); err != nil {
-		if ctx.Err() != nil {
-			err = ctx.Err()
-		} else { // its turn would come after its deadline
-			err = fmt.Errorf("%w: too many calls wait for their turn: %w", ErrThrottled, err)
-		}
+	l := b.of(awsmiddleware.GetOperationName(ctx))
+	if err := l.wait(ctx); err != nil {
 		return middleware.FinalizeOutput{}, middleware.Metadata{}, err
 	}
+	began := time.Now()
 	out, meta, err := next.HandleFinalize(ctx, in)
-	b.answered(operation, err != nil && errors.Is(classify(err), ErrThrottled))
+	switch {
+	case err == nil:
+		l.faster()
+	case errors.Is(classify(err), ErrThrottled):
+		l.slower(began)
+	}
 	return out, meta, err
 }
 
-func (b *brake) of(operation string) *rate.Limiter {
+func (b *brake) of(operation string) *lane {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	l := b.buckets[operation]
+	l := b.lanes[operation]
 	if l == nil {
-		if b.buckets == nil {
-			b.buckets = map[string]*rate.Limiter{}
+		if b.lanes == nil {
+			b.lanes = map[string]*lane{}
 		}
 		a := allowanceOf(operation)
-		l = rate.NewLimiter(a.perSecond, a.burst)
-		b.buckets[operation] = l
+		l = &lane{allowance: a, turn: make(chan struct{}, 1), limiter: rate.NewLimiter(a.perSecond, a.burst)}
+		b.lanes[operation] = l
 	}
 	return l
 }
 
-// answered makes the action slower or faster. While it is slower than its allowance, no two
-// calls are made at once.
-func (b *brake) answered(operation string, throttled bool) {
-	l, a := b.of(operation), allowanceOf(operation)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if throttled {
-		l.SetLimit(max(l.Limit()/2, a.perSecond*slowest))
-		l.SetBurst(1)
+// wait waits for a token. What would have to wait for longer than its caller does is throttled:
+// EC2 was not asked.
+func (l *lane) wait(ctx context.Context) error {
+	err := error(nil)
+	select {
+	case l.turn <- struct{}{}:
+		err = l.limiter.Wait(ctx)
+		<-l.turn
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err == nil || errors.Is(ctx.Err(), context.Canceled) {
+		return err
+	}
+	return fmt.Errorf("%w: too many calls wait for their turn: %w", ErrThrottled, err)
+}
+
+// slower halves the rate, once for all calls that were under way together. While the rate is
+// below the allowance, there is no burst.
+func (l *lane) slower(began time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !began.After(l.slowed) {
 		return
 	}
-	if l.Limit() < a.perSecond {
-		l.SetLimit(min(a.perSecond, l.Limit()+a.perSecond*regain))
+	l.slowed = time.Now()
+	l.limiter.SetLimit(max(l.limiter.Limit()/2, l.perSecond*slowest))
+	l.limiter.SetBurst(1)
+}
+
+func (l *lane) faster() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.limiter.Limit() >= l.perSecond {
+		return
 	}
-	if l.Limit() >= a.perSecond {
-		l.SetBurst(a.burst)
+	if l.limiter.SetLimit(min(l.perSecond, l.limiter.Limit()+l.perSecond*regain)); l.limiter.Limit() >= l.perSecond {
+		l.limiter.SetBurst(l.burst)
 	}
 }
 

@@ -20,10 +20,12 @@ type bucket struct {
 	last             time.Time
 	perSecond        float64
 	most             float64
+	takes            time.Duration
 	taken, throttled int
 }
 
 func (b *bucket) HandleFinalize(context.Context, middleware.FinalizeInput) (middleware.FinalizeOutput, middleware.Metadata, error) {
+	time.Sleep(b.takes)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
@@ -88,6 +90,49 @@ func TestBrake_ThrottlingSlowsDownUntilItEnds(t *testing.T) {
 			t.Errorf("%d throttled, 100 calls take %s after the storm", calm.throttled, took)
 		}
 	})
+}
+
+// Answers to calls that were under way together halve the rate once, and a rate that grows again
+// holds for those that wait.
+func TestBrake_WhoWaitsIsAsFastAsEC2AllowsByThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ec2, brake := &bucket{perSecond: 5, most: 50, takes: 100 * time.Millisecond}, &brake{}
+		start := time.Now()
+		ctx := awsmiddleware.SetOperationName(t.Context(), "CreateFleet")
+		var wait sync.WaitGroup
+		for range 45 { // at once, and all are throttled
+			wait.Go(func() { _, _, _ = brake.HandleFinalize(ctx, middleware.FinalizeInput{}, ec2) })
+		}
+		wait.Wait()
+		if l := brake.of("CreateFleet").limiter.Limit(); l != 4.5/2 {
+			t.Errorf("a rate of %v after one burst, want half", l)
+		}
+		if storm(t, ec2, brake, "CreateFleet", 100); time.Since(start) > 40*time.Second {
+			t.Errorf("100 launches after the burst take %s", time.Since(start))
+		}
+	})
+}
+
+// While EC2 fails for another reason, the rate does not grow.
+func TestBrake_FailuresGiveNothingBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		brake := &brake{}
+		ctx := awsmiddleware.SetOperationName(t.Context(), "DescribeInstances")
+		_, _, _ = brake.HandleFinalize(ctx, middleware.FinalizeInput{}, &bucket{})
+		for range 50 {
+			_, _, _ = brake.HandleFinalize(ctx, middleware.FinalizeInput{}, failing{})
+		}
+		if l := brake.of("DescribeInstances").limiter.Limit(); l != 5 {
+			t.Errorf("a rate of %v, want half of the allowance", l)
+		}
+	})
+}
+
+// failing is EC2 during an outage.
+type failing struct{}
+
+func (failing) HandleFinalize(context.Context, middleware.FinalizeInput) (middleware.FinalizeOutput, middleware.Metadata, error) {
+	return middleware.FinalizeOutput{}, middleware.Metadata{}, &smithy.GenericAPIError{Code: "InternalError"}
 }
 
 func TestBrake_ActionsDoNotWaitForEachOther(t *testing.T) {

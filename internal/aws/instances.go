@@ -178,33 +178,68 @@ func (c *Clients) Terminate(ctx context.Context, ids ...string) error {
 }
 
 // terminate returns what EC2 says of those that it did not take. EC2 refuses a call for many
-// because of one that it does not know, or that is protected: each half is tried by itself then.
+// because of one that it does not know, that is protected, or that the caller may not terminate:
+// each half is tried by itself then.
 func (c *Clients) terminate(ctx context.Context, ids []string) (map[string]error, error) {
-	_, err := c.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: ids})
+	err := c.terminateAll(ctx, ids)
 	switch {
 	case err == nil:
 		return nil, nil
-	case errors.Is(classify(err), ErrThrottled), !refusal(err):
+	case !ofOneInstance(err):
 		return nil, err
-	case len(ids) == 1:
-		if errors.Is(classify(err), ErrNotFound) {
+	}
+	return c.split(ctx, ids, err)
+}
+
+func (c *Clients) terminateAll(ctx context.Context, ids []string) error {
+	_, err := c.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: ids})
+	return err
+}
+
+// split tries halves of what EC2 has refused as a whole. Where the caller may terminate neither
+// half, it most likely may terminate none.
+func (c *Clients) split(ctx context.Context, ids []string, why error) (map[string]error, error) {
+	if len(ids) == 1 {
+		if errors.Is(classify(why), ErrNotFound) {
 			return nil, nil
 		}
-		return map[string]error{ids[0]: err}, nil
+		return map[string]error{ids[0]: why}, nil
 	}
-	out := map[string]error{}
-	for _, half := range [2][]string{ids[:len(ids)/2], ids[len(ids)/2:]} {
-		refused, err := c.terminate(ctx, half)
+	halves, refused := [2][]string{ids[:len(ids)/2], ids[len(ids)/2:]}, map[string]error{}
+	var faults [2]error
+	for i, half := range halves {
+		if faults[i] = c.terminateAll(ctx, half); faults[i] != nil && !ofOneInstance(faults[i]) {
+			return nil, faults[i]
+		}
+	}
+	denied := func(err error) bool { return err != nil && errors.Is(classify(err), ErrUnauthorized) }
+	if denied(faults[0]) && denied(faults[1]) {
+		return nil, why
+	}
+	for i, half := range halves {
+		if faults[i] == nil {
+			continue
+		}
+		some, err := c.split(ctx, half, faults[i])
 		if err != nil {
 			return nil, err
 		}
-		maps.Copy(out, refused)
+		maps.Copy(refused, some)
 	}
-	return out, nil
+	return refused, nil
 }
 
-// refusal says whether the error is an answer about what the call asks for.
-func refusal(err error) bool {
+// ofOneInstance says whether EC2 may have refused a call for many because of one of them. Source:
+// the errors of TerminateInstances in the EC2 API reference.
+func ofOneInstance(err error) bool {
 	var api smithy.APIError
-	return errors.As(err, &api) && api.ErrorFault() != smithy.FaultServer && !errors.Is(classify(err), ErrCredentials)
+	if !errors.As(err, &api) {
+		return false
+	}
+	switch code := api.ErrorCode(); code {
+	case "OperationNotPermitted", "UnauthorizedOperation", "UnsupportedOperation", "IncorrectInstanceState", "InvalidInstanceID.Malformed":
+		return true
+	default:
+		return isNotFound(code)
+	}
 }

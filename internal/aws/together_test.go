@@ -104,6 +104,27 @@ func TestTogether_MoreThanACallTakesAreAskedForInSeveral(t *testing.T) {
 	})
 }
 
+// While a call waits for its turn, as EC2 throttles, the next one takes all that is asked for.
+func TestTogether_ASlowCallGathersTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &callee{takes: 30 * time.Second}
+		all := &together[string]{call: a.call}
+		var wait sync.WaitGroup
+		for i := range 100 {
+			wait.Go(func() {
+				time.Sleep(time.Duration(i) * 200 * time.Millisecond)
+				if _, err := all.get(t.Context(), fmt.Sprint(i)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wait.Wait()
+		if len(a.calls) != 2 {
+			t.Errorf("%d calls for what was asked for in 20 s, while one takes 30 s", len(a.calls))
+		}
+	})
+}
+
 func TestTogether_AnErrorIsEverybodys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &callee{err: errors.New("no")}

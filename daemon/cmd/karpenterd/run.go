@@ -49,8 +49,9 @@ const (
 	rightsEvery  = 30 * time.Second // how often the daemon asks whether it may nominate and bind pods
 	clusterEvery = 5 * time.Minute  // how often EKS is asked for the cluster's endpoint and certificate authority, and Kubernetes for its version
 	// decisionWithin is how long a decision and what it does may take, and keeperWithin how long
-	// any other work that comes again and again: what takes longer stands still.
-	decisionWithin, keeperWithin = 5 * time.Minute, 15 * time.Minute
+	// any other work that comes again and again: what takes longer stands still. Such work is
+	// told to end after choreWithin, as it waits for its turn while EC2 throttles.
+	decisionWithin, keeperWithin, choreWithin = 5 * time.Minute, 15 * time.Minute, 10 * time.Minute
 	// catalogueWait is how long the first decision of a daemon waits that knows no live prices.
 	catalogueWait = 3 * time.Second
 )
@@ -310,7 +311,10 @@ func (d *daemon) repeat(ctx context.Context, group *errgroup.Group, chores []cho
 	for _, r := range chores {
 		group.Go(func() error {
 			return every(ctx, r.interval, d.logger, r.what, func(ctx context.Context, now time.Time) error {
-				defer d.health.Begin(r.what, keeperWithin)()
+				done := d.health.Begin(r.what, keeperWithin)
+				defer done()
+				ctx, cancel := context.WithTimeout(ctx, choreWithin)
+				defer cancel()
 				return r.do(ctx, now)
 			})
 		})

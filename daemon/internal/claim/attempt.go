@@ -25,7 +25,8 @@ import (
 // process has not written is sent only if it follows from the NodeClaim and its class.
 type attempt struct {
 	number int
-	frozen *frozen // nil: the attempt launched nothing
+	frozen *frozen   // nil: the attempt launched nothing
+	called time.Time // when its last call ended at the latest; zero: it was not called
 	// stamp is annotations that are written with the request: the hash of the class that it
 	// was made from, and the instance profile. A class that changes before the launch is then
 	// found to have drifted.
@@ -54,10 +55,11 @@ func lastAttempt(claim *v1.NodeClaim) (attempt, error) {
 }
 
 // listed says whether EC2's listings have the instance of the attempt, if it launched
-// one. No clock is so far behind that an attempt began later than now by as much: somebody
-// else has written such a time.
+// one. The last call may have come long after the attempt began, as it waited for its turn; that
+// of another process, until this one started. No clock is so far behind that an attempt began
+// later than now by as much: somebody else has written such a time.
 func (a attempt) listed(now time.Time) bool {
-	return a.frozen == nil || now.Sub(a.frozen.Began).Abs() >= listingLag
+	return a.frozen == nil || now.Sub(a.frozen.Began).Abs() >= listingLag && now.Sub(a.called) >= listingLag
 }
 
 // believes says whether this process has written the request that is on the NodeClaim.

@@ -18,6 +18,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
@@ -29,12 +30,20 @@ const listingLag = 30 * time.Second
 const listWait = 25 * time.Second
 
 const (
+	// throttledSweeps is how many sweeps in a row EC2 throttles before it counts as away.
+	throttledSweeps = 3
 	// orphansPercent is how much of the fleet one sweep may terminate because no NodeClaim owns
 	// it, and orphansFew how many in any case; orphansPause is how long more than that are held.
 	orphansPercent = 10
 	orphansFew     = 2
 	orphansPause   = time.Hour
 )
+
+// orphan is an instance that no NodeClaim owns.
+type orphan struct {
+	since time.Time // when that was found, or when EC2 last did not terminate it
+	told  bool      // people know that it is held
+}
 
 // Collector terminates instances that no NodeClaim owns, and deletes NodeClaims whose
 // instance no longer exists. It also finds the instances whose capacity reservation has
@@ -55,14 +64,15 @@ type Collector struct {
 	// too many, and, when that begins, why; "" else.
 	Held func(ctx context.Context, orphans int, why string)
 
-	heldSince time.Time // since when they are too many; zero: they are not
+	orphans map[string]orphan // of the last sweep, by id
 
-	answered int                // sweeps that EC2 has answered, one after the other
-	suspects map[string]bool    // instances without a NodeClaim in the last sweep
-	vanished map[types.UID]bool // NodeClaims without an instance in the last sweep
-	stranded map[types.UID]bool // Nodes without their NodeClaim in the last sweep
-	untagged sync.Once          // the warning that an instance could not be tagged
-	heldBy   types.UID          // the NodeClaim that the log last said keeps lost instances
+	answered  int                // sweeps that EC2 has answered, one after the other
+	throttled int                // sweeps that EC2 has throttled, one after the other
+	suspects  map[string]bool    // instances without a NodeClaim in the last sweep
+	vanished  map[types.UID]bool // NodeClaims without an instance in the last sweep
+	stranded  map[types.UID]bool // Nodes without their NodeClaim in the last sweep
+	untagged  sync.Once          // the warning that an instance could not be tagged
+	heldBy    types.UID          // the NodeClaim that the log last said keeps lost instances
 }
 
 // Sweep compares instances and NodeClaims once.
@@ -129,13 +139,17 @@ func (c *Collector) list(ctx context.Context) ([]aws.Instance, error) {
 	defer cancel()
 	instances, err := c.Cloud.Instances(ctx, map[string]string{awsspec.TagClusterName: c.Cluster().Name, awsspec.TagNodePool: "*"})
 	if errors.Is(err, aws.ErrThrottled) {
-		return nil, err // EC2 answers, if not at once
+		// EC2 answers, if not at once. Where that lasts, no NodeClaim must time out meanwhile.
+		if c.throttled++; c.throttled < throttledSweeps {
+			return nil, err
+		}
 	}
 	if err != nil {
 		c.answered = 0
 		c.Away(true)
 		return nil, err
 	}
+	c.throttled = 0
 	if c.answered++; c.answered > 1 {
 		c.Away(false)
 	}
@@ -158,7 +172,7 @@ func owns(claim *v1.NodeClaim, i aws.Instance) bool {
 // Its list is consistent: every NodeClaim that was written before is in it.
 func (c *Collector) collect(ctx context.Context, lost []aws.Instance, fleet int) error {
 	if len(lost) == 0 {
-		c.allowed(ctx, 0, fleet)
+		c.due(ctx, nil, fleet)
 		return nil
 	}
 	list, err := c.Claims.List(ctx, metav1.ListOptions{})
@@ -172,9 +186,10 @@ func (c *Collector) collect(ctx context.Context, lost []aws.Instance, fleet int)
 	claims := ownersOf(live)
 	lost = slices.DeleteFunc(lost, func(i aws.Instance) bool { return owns(claims.of(i), i) || expected(live, i) })
 	if c.held(live, lost) {
+		c.Held(ctx, len(lost), "")
 		return nil
 	}
-	lost = lost[:c.allowed(ctx, len(lost), fleet)]
+	lost = c.due(ctx, lost, fleet)
 	ids := make([]string, len(lost))
 	for n, i := range lost {
 		c.Logger.Warn("terminate instance that no nodeclaim owns", "instance", i.ID, "nodeclaim", i.Tags[awsspec.TagNodeClaim])
@@ -183,30 +198,43 @@ func (c *Collector) collect(ctx context.Context, lost []aws.Instance, fleet int)
 	return c.Cloud.Terminate(ctx, ids...)
 }
 
-// allowed returns how many of so many orphans of the fleet may be terminated now. Where they are
-// more than a sweep may terminate, something else is wrong most likely, as where etcd was restored
-// from an old backup: then none is for an hour, in which people can look, and after that as many
-// as a sweep may, one sweep after the other.
-func (c *Collector) allowed(ctx context.Context, orphans, fleet int) int {
+// due returns those of the orphans that may be terminated now. Where they are more than a sweep
+// may terminate, something else is wrong most likely, as where etcd was restored from an old
+// backup: each waits for an hour then, in which people can look. After that a sweep terminates as
+// many as it may, the oldest first.
+func (c *Collector) due(ctx context.Context, orphans []aws.Instance, fleet int) []aws.Instance {
+	before := c.orphans
+	c.orphans = make(map[string]orphan, len(orphans))
+	news := false
 	most := max(orphansFew, fleet*orphansPercent/100)
-	if orphans <= most {
-		c.heldSince = time.Time{}
+	for _, i := range orphans {
+		o, known := before[i.ID]
+		if !known {
+			o.since = c.Now()
+		}
+		if held := len(orphans) > most; held && !o.told {
+			news, o.told = true, true
+		}
+		c.orphans[i.ID] = o
+	}
+	if len(orphans) <= most {
 		c.Held(ctx, 0, "")
 		return orphans
 	}
 	why := ""
-	if c.heldSince.IsZero() {
-		c.heldSince = c.Now()
-		why = fmt.Sprintf("%d of %d instances of the cluster have no NodeClaim, more than %d %%: they are not terminated before %s, in case their NodeClaims were lost. Restore the NodeClaims, or terminate the instances (aws ec2 describe-instances --filters Name=tag:%s,Values=%s)",
-			orphans, fleet, orphansPercent, c.heldSince.Add(orphansPause).UTC().Format(time.RFC3339), awsspec.TagClusterName, c.Cluster().Name)
+	if news {
+		why = fmt.Sprintf("%d of %d instances of the cluster have no NodeClaim, more than %d %%: none is terminated before %s, in case their NodeClaims were lost. Restore the NodeClaims, or terminate the instances (aws ec2 describe-instances --filters Name=tag:%s,Values=%s)",
+			len(orphans), fleet, orphansPercent, c.Now().Add(orphansPause).UTC().Format(time.RFC3339), awsspec.TagClusterName, c.Cluster().Name)
 		c.Logger.Warn("instances without a nodeclaim are held", "why", why)
 	}
-	if c.Now().Sub(c.heldSince) >= orphansPause {
-		c.Held(ctx, orphans-most, why)
-		return most
+	due := pick.Those(orphans, func(i aws.Instance) bool { return c.Now().Sub(c.orphans[i.ID].since) >= orphansPause })
+	slices.SortStableFunc(due, func(a, b aws.Instance) int { return c.orphans[a.ID].since.Compare(c.orphans[b.ID].since) })
+	due = due[:min(most, len(due))]
+	for _, i := range due { // one that EC2 does not terminate comes last
+		c.orphans[i.ID] = orphan{since: c.Now(), told: true}
 	}
-	c.Held(ctx, orphans, why)
-	return 0
+	c.Held(ctx, len(orphans)-len(due), why)
+	return due
 }
 
 // held says whether the instances have to stay, because one of them may be that of a

@@ -205,13 +205,16 @@ func TestSweep_EC2IsAwayUntilItHasAnsweredTwice(t *testing.T) {
 	_, collector, _ := collected(t)
 	var away []bool
 	collector.Away = func(is bool) { away = append(away, is) }
-	for _, err := range []error{nil, nil, aws.ErrCredentials, nil, aws.ErrUnreachable, aws.ErrThrottled, nil, aws.ErrThrottled, nil} {
+	for _, err := range []error{
+		nil, nil, aws.ErrCredentials, nil, aws.ErrUnreachable, aws.ErrThrottled, nil, aws.ErrThrottled, nil,
+		aws.ErrThrottled, aws.ErrThrottled, aws.ErrThrottled, // NodeClaims must not time out while that lasts
+	} {
 		collector.Cloud = &cloud{err: err}
 		if got := collector.Sweep(t.Context(), time.Time{}); !errors.Is(got, err) {
 			t.Errorf("error %v, want %v", got, err)
 		}
 	}
-	if want := []bool{false, true, true, false}; !slices.Equal(away, want) {
+	if want := []bool{false, true, true, false, true}; !slices.Equal(away, want) {
 		t.Errorf("away: %v, want %v", away, want)
 	}
 }
@@ -268,6 +271,43 @@ func TestSweep_MoreOrphansThanATenthOfTheFleetAreHeldForAnHour(t *testing.T) {
 	}
 	if len(*told) != 1 {
 		t.Errorf("told %q", *told)
+	}
+}
+
+// A second accident must not find the hour of the first one over.
+func TestSweep_EachOrphanThatIsHeldWaitsForItsOwnHour(t *testing.T) {
+	s, ec2, collector, _, told := orphaned(t, 20, 3)
+	sweep := func(later time.Duration) {
+		t.Helper()
+		s.now = s.now.Add(later)
+		if err := collector.Sweep(t.Context(), s.now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sweep(0)
+	sweep(30 * time.Second)
+	sweep(50 * time.Minute)
+	for i := 3; i < 20; i++ { // the NodeClaims are lost
+		s.Forget(s.claims[fmt.Sprintf("c-%d", i)])
+		s.live = map[string]map[string]any{}
+	}
+	sweep(30 * time.Second)
+	sweep(30 * time.Second)
+	if len(*told) != 2 {
+		t.Errorf("told %d times of two accidents: %q", len(*told), *told)
+	}
+	for range 10 { // the hour of the first three is over; EC2 does not terminate them
+		sweep(time.Minute)
+	}
+	if ended := slices.Compact(slices.Sorted(slices.Values(ec2.ended))); !slices.Equal(ended, []string{"i-100", "i-101", "i-102"}) {
+		t.Errorf("ended %v, want only those that have waited for an hour", ended)
+	}
+	sweep(time.Hour)
+	for range 10 {
+		sweep(30 * time.Second)
+	}
+	if ended := slices.Compact(slices.Sorted(slices.Values(ec2.ended))); len(ended) != 20 {
+		t.Errorf("ended %v", ended)
 	}
 }
 

@@ -86,10 +86,12 @@ type Controller struct {
 
 	queue     workqueue.TypedRateLimitingInterface[string]
 	templates templatesInUse
-	blocks    sync.Map // NodeClaim -> what its drain waits for: map[types.UID]block
-	written   sync.Map // NodeClaim -> the launch request that this process wrote on it last
-	missing   sync.Map // NodeClaim -> since when its node is missing: time.Time
-	ended     sync.Map // NodeClaim -> when EC2 took the termination of its instances: map[string]time.Time
+	blocks    sync.Map  // NodeClaim -> what its drain waits for: map[types.UID]block
+	written   sync.Map  // NodeClaim -> the launch request that this process wrote on it last
+	missing   sync.Map  // NodeClaim -> since when its node is missing: time.Time
+	ended     sync.Map  // NodeClaim -> when EC2 took the termination of its instances: map[string]time.Time
+	called    sync.Map  // uid -> when the last launch call ended: time.Time
+	started   time.Time // before it, another process may have made calls
 	// unlaunched has the uids of NodeClaims of which EC2 said that nothing was launched.
 	unlaunched sync.Map
 	pace       pace
@@ -104,7 +106,7 @@ type Controller struct {
 
 // Start makes the queue; call it before Enqueue and Run.
 func (c *Controller) Start() {
-	c.turns = make(chan struct{}, terminations)
+	c.turns, c.started = make(chan struct{}, terminations), c.Now()
 	c.queue = workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](200*time.Millisecond, time.Minute))
 }
 

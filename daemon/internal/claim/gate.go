@@ -10,7 +10,7 @@ import (
 const (
 	// fewCalls is how many launch calls of a pool are under way together while none is
 	// known to succeed; each success lets as many more through, up to mostCalls, which
-	// leaves workers to other pools and to NodeClaims that end. After a failure it is one.
+	// leaves workers to other pools. After a failure it is one.
 	fewCalls, mostCalls = 4, workers - 8
 	// gatePoll is how soon a NodeClaim looks again whether the gate lets it pass.
 	gatePoll = 250 * time.Millisecond

@@ -61,6 +61,7 @@ func (c *Controller) launch(ctx context.Context, claim *v1.NodeClaim) (time.Dura
 	if err != nil {
 		return c.launchFailed(ctx, claim, err)
 	}
+	last.called = c.lastCall(claim)
 	if last.number > 0 {
 		found, err := c.adopt(ctx, claim, order)
 		if err != nil || found {
@@ -120,6 +121,7 @@ func (c *Controller) call(ctx context.Context, claim *v1.NodeClaim, order order,
 	order.request.ClientToken = awsspec.ClientToken(string(claim.UID), last.number)
 	c.unlaunched.Delete(claim.UID)
 	launched, err := c.Cloud.Launch(ctx, order.request)
+	c.called.Store(claim.UID, c.Now())
 	var scarcity *aws.InsufficientCapacityError
 	switch {
 	case err == nil:
@@ -164,6 +166,14 @@ func (c *Controller) callFailed(ctx context.Context, claim *v1.NodeClaim, cause 
 	next := c.gate.failed(poolOf(claim), c.Now())
 	c.Recorder.LaunchesFail(claim, "error", cause.Error(), next)
 	return c.launchFailed(ctx, claim, cause)
+}
+
+// lastCall is when the last launch call of the NodeClaim ended at the latest.
+func (c *Controller) lastCall(claim *v1.NodeClaim) time.Time {
+	if at, known := c.called.Load(claim.UID); known {
+		return at.(time.Time)
+	}
+	return c.started
 }
 
 // ensureTemplate asks EC2 for a launch template only once. If somebody deletes it

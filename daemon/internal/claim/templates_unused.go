@@ -16,8 +16,9 @@ const (
 	TemplatesEvery = 10 * time.Minute
 	// templateLife is how long after its last launch a launch template stays.
 	templateLife = time.Hour
-	// templatesMost is how many launch templates one sweep deletes at most.
-	templatesMost = 200
+	// templatesMost is how many launch templates one sweep tries to delete at most, and
+	// templatesFaults after how many that it cannot delete it gives up.
+	templatesMost, templatesFaults = 200, 3
 )
 
 // templatesInUse is what the Controller knows of launch templates, by name. The zero value is
@@ -27,10 +28,21 @@ type templatesInUse struct {
 	named sync.Map // when a launch last named it: time.Time
 }
 
+// forget drops what no launch has named for so long that it is of no use.
+func (t *templatesInUse) forget(now time.Time) {
+	t.named.Range(func(name, at any) bool {
+		if now.Sub(at.(time.Time)) >= 2*templateLife {
+			t.named.Delete(name)
+			t.made.Delete(name)
+		}
+		return true
+	})
+}
+
 // TemplateCollector deletes the launch templates that launches need no more. A launch template
 // is named after its content, and each new image, or change of a class or pool, makes others; an
-// account may have 5,000 in a Region. One goes if in two sweeps it was there, no launch has named
-// it for an hour, and no NodeClaim that waits for its instance names it. Nothing is lost where a
+// account may have 5,000 in a Region. One is deleted if in two sweeps it was there, no launch of
+// this process has named it for an hour, and no NodeClaim that waits for its instance names it. Nothing is lost where a
 // launch needs it again: the launch makes it anew. Karpenter's stay until their class is deleted,
 // as a Karpenter that runs still may need them. It is for one goroutine.
 type TemplateCollector struct {
@@ -59,7 +71,7 @@ func (c *TemplateCollector) Sweep(ctx context.Context, now time.Time) error {
 	}
 	left := len(names)
 	names = pick.Those(names, awsspec.NamesLaunchTemplate)
-	before, deleted := c.unused, 0
+	before, tried := c.unused, 0
 	c.unused = map[string]bool{}
 	var faults []error
 	for _, name := range names {
@@ -67,20 +79,20 @@ func (c *TemplateCollector) Sweep(ctx context.Context, now time.Time) error {
 			continue
 		}
 		c.unused[name] = true
-		if !before[name] || deleted >= templatesMost {
+		if !before[name] || tried >= templatesMost || len(faults) >= templatesFaults {
 			continue
 		}
+		tried++
 		c.templates.made.Delete(name) // first: a launch from now on makes it anew
 		if err := c.Cloud.DeleteLaunchTemplate(ctx, name); err != nil {
 			faults = append(faults, err)
 			continue
 		}
-		c.templates.named.Delete(name)
 		delete(c.unused, name)
 		left--
-		deleted++
 	}
-	if deleted > 0 {
+	c.templates.forget(now)
+	if deleted := tried - len(faults); deleted > 0 {
 		c.Logger.Info("launch templates that no launch has needed for an hour are deleted", "deleted", deleted, "left", left)
 	}
 	c.Counted(left)

@@ -16,7 +16,8 @@ type templated struct {
 
 	names   []string
 	deleted []string
-	fault   error // of the next deletion
+	faults  int // how many deletions fail
+	tried   int
 }
 
 func (e *templated) LaunchTemplates(context.Context, map[string]string) ([]string, error) {
@@ -24,9 +25,9 @@ func (e *templated) LaunchTemplates(context.Context, map[string]string) ([]strin
 }
 
 func (e *templated) DeleteLaunchTemplate(_ context.Context, name string) error {
-	if fault := e.fault; fault != nil {
-		e.fault = nil
-		return fault
+	if e.tried++; e.faults > 0 {
+		e.faults--
+		return errLost
 	}
 	e.names = slices.DeleteFunc(e.names, func(n string) bool { return n == name })
 	e.deleted = append(e.deleted, name)
@@ -116,9 +117,9 @@ func TestTemplates_OneThatCannotBeDeletedKeepsNoOther(t *testing.T) {
 		names = append(names, old(i))
 	}
 	l, ec2, collector, left := newTemplated(t, names...)
-	ec2.fault = errLost
+	ec2.faults = 1
 	_ = collector.sweepAfter(t, l, TemplatesEvery)
-	if err := collector.sweepAfter(t, l, TemplatesEvery); err == nil || len(ec2.deleted) != templatesMost || *left != 50 {
+	if err := collector.sweepAfter(t, l, TemplatesEvery); err == nil || len(ec2.deleted) != templatesMost-1 || *left != 51 {
 		t.Errorf("%d deleted, %d left, error %v", len(ec2.deleted), *left, err)
 	}
 	if err := collector.sweepAfter(t, l, TemplatesEvery); err != nil || *left != 0 {
@@ -133,5 +134,19 @@ func TestTemplates_KarpentersStay(t *testing.T) {
 		if err := collector.sweepAfter(t, l, TemplatesEvery); err != nil || len(ec2.deleted) > 0 || *left != 3 {
 			t.Errorf("deleted %q, %d counted, error %v", ec2.deleted, *left, err)
 		}
+	}
+}
+
+// A role that may not delete them, or an EC2 that throttles, must not keep the daemon busy.
+func TestTemplates_ASweepGivesUpWhereEC2RefusesEach(t *testing.T) {
+	names := make([]string, 0, 1000)
+	for i := range cap(names) {
+		names = append(names, old(i))
+	}
+	l, ec2, collector, left := newTemplated(t, names...)
+	ec2.faults = len(names)
+	_ = collector.sweepAfter(t, l, TemplatesEvery)
+	if err := collector.sweepAfter(t, l, TemplatesEvery); err == nil || ec2.tried != templatesFaults || *left != len(names) {
+		t.Errorf("%d tried, %d left, error %v", ec2.tried, *left, err)
 	}
 }

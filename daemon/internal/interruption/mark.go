@@ -29,6 +29,10 @@ type World interface {
 	Observe(object metav1.Object)
 }
 
+// recordedWithin is how long after an event a launch is recorded whose instance the event is
+// about. The queue has events of every instance in the account, so it is short.
+const recordedWithin = time.Minute
+
 // ErrMayBeOurs says that an instance without a NodeClaim may be one that was launched a moment
 // ago: its message has to come again.
 var ErrMayBeOurs = errors.New("no nodeclaim records the instance yet, and one waits for its instance")
@@ -54,7 +58,7 @@ func (m *Marker) Handle(ctx context.Context, events []Event) error {
 	for _, e := range events {
 		if claim, ours := m.World.NodeClaimOf(e.InstanceID); ours {
 			failed = append(failed, m.mark(ctx, claim, e))
-		} else if e.Kind != RebalanceRecommendation && slices.ContainsFunc(m.World.NodeClaims(), launching) {
+		} else if e.Kind != RebalanceRecommendation && m.Now().Sub(e.Time) < recordedWithin && slices.ContainsFunc(m.World.NodeClaims(), launching) {
 			failed = append(failed, fmt.Errorf("instance %s: %w", e.InstanceID, ErrMayBeOurs))
 		}
 	}

@@ -64,17 +64,19 @@ func TestMarker_AMessageComesAgainWhileALaunchMayHaveMadeItsInstance(t *testing.
 		other *v1.NodeClaim
 		kind  Kind
 		again bool
+		old   time.Duration
 	}{
-		"a launch is under way":    {launching, SpotInterrupted, true},
-		"it is recorded":           {recorded, SpotInterrupted, false},
-		"EC2 was not asked yet":    {unasked, SpotInterrupted, false},
-		"it is no interruption":    {launching, RebalanceRecommendation, false},
-		"it has ended meanwhile":   {launching, InstanceTerminated, true},
-		"it was stopped meanwhile": {launching, InstanceStopped, true},
+		"a launch is under way":    {launching, SpotInterrupted, true, 0},
+		"it is recorded":           {recorded, SpotInterrupted, false, 0},
+		"EC2 was not asked yet":    {unasked, SpotInterrupted, false, 0},
+		"it is no interruption":    {launching, RebalanceRecommendation, false, 0},
+		"it has ended meanwhile":   {launching, InstanceTerminated, true, 0},
+		"it was stopped meanwhile": {launching, InstanceStopped, true, 0},
+		"the event is old":         {launching, SpotInterrupted, false, recordedWithin},
 	} {
 		a := claimed(func(*v1.NodeClaim) {})
 		a.others = []*v1.NodeClaim{tt.other}
-		if err := a.handle(Event{Kind: tt.kind, InstanceID: "i-2", Deadline: time.Unix(1120, 0)}); errors.Is(err, ErrMayBeOurs) != tt.again || !tt.again && err != nil {
+		if err := a.handle(Event{Kind: tt.kind, InstanceID: "i-2", Time: time.Unix(1000, 0).Add(-tt.old), Deadline: time.Unix(1120, 0)}); errors.Is(err, ErrMayBeOurs) != tt.again || !tt.again && err != nil {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}

@@ -3,6 +3,7 @@ package loop
 import (
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -16,9 +17,9 @@ const (
 	// asideFor is how long an object at fault is left out of decisions, before one with it is
 	// tried again.
 	asideFor = 10 * time.Minute
-	// searchSteps bounds the decisions that look for the objects at fault. When they are used
-	// up, what is left of the suspects is left out whole.
-	searchSteps = 256
+	// searchWithin bounds the search for the objects at fault: once it is over, what is left of
+	// the suspects is left out whole.
+	searchWithin = 20 * time.Second
 )
 
 // suspect is an object that a decision can do without: a pod without a node, which waits, or a
@@ -44,7 +45,7 @@ func (g *guard) make(in engine.Input) (out engine.Output, decided bool) {
 		}
 	}
 	whole := in.Snapshot
-	in.Snapshot = without(whole, func(s suspect) bool { _, out := g.aside[s]; return out })
+	in.Snapshot = without(whole, g.isAside)
 	out, fault := g.try(in)
 	if fault == nil {
 		return out, true
@@ -53,23 +54,25 @@ func (g *guard) make(in engine.Input) (out engine.Output, decided bool) {
 	if g.count != nil {
 		g.count()
 	}
-	search := search{guard: g, in: in, whole: whole, left: searchSteps}
-	culprits := search.among(pick.Those(suspects(whole), func(s suspect) bool { _, out := g.aside[s]; return !out }))
+	search := search{guard: g, in: in, whole: whole, until: time.Now().Add(searchWithin)}
+	out, culprits, fault := search.run(pick.Those(suspects(whole), func(s suspect) bool { return !g.isAside(s) }))
+	if fault != nil {
+		g.logger.Error("no decision can be made: it fails also without the pods that wait and the NodePools; it is tried again", "again_in", undecided, "error", fault)
+		return engine.Output{Memory: in.Memory}, false
+	}
 	if g.aside == nil {
 		g.aside = map[suspect]time.Time{}
 	}
 	for _, s := range culprits {
 		g.aside[s] = in.Now.Add(asideFor)
-	}
-	in.Snapshot = without(whole, func(s suspect) bool { _, out := g.aside[s]; return out })
-	if out, fault = g.try(in); fault != nil {
-		g.logger.Error("no decision can be made: one fails also without the pods that wait and the NodePools; it is tried again", "error", fault)
-		return engine.Output{Memory: in.Memory}, false
-	}
-	for _, s := range culprits {
 		g.logger.Error("an object is left out of decisions, as those with it fail", "kind", s.kind, "name", s.id, "for", asideFor)
 	}
 	return out, true
+}
+
+func (g *guard) isAside(s suspect) bool {
+	_, aside := g.aside[s]
+	return aside
 }
 
 // try makes the decision; an error says where it panicked.
@@ -91,34 +94,48 @@ type search struct {
 
 	in    engine.Input
 	whole cluster.Snapshot
-	left  int // decisions
+	until time.Time
+
+	kept []suspect     // with which the decision does not panic
+	out  engine.Output // of the decision with these
 }
 
-// among returns those of the suspects that make a decision panic when all others are left out.
-// Where it takes several together, it returns all of them.
-func (s *search) among(all []suspect) []suspect {
-	if len(all) == 0 || !s.panics(all) {
+// run returns the decision without those of the suspects that are at fault, and which these are.
+// An error says that it panics without all of them, too.
+func (s *search) run(all []suspect) (out engine.Output, culprits []suspect, err error) {
+	if s.out, err = s.with(nil); err != nil {
+		return out, nil, err
+	}
+	culprits = s.add(all)
+	return s.out, culprits, nil
+}
+
+// add keeps as many more of the suspects as the decision can be made with, and returns the
+// others: those at fault, and of those that are only together, the later ones. Once the time is
+// over, none is kept any more.
+func (s *search) add(more []suspect) (culprits []suspect) {
+	if len(more) == 0 || !time.Now().Before(s.until) {
+		return more
+	}
+	together := slices.Concat(s.kept, more)
+	if out, err := s.with(together); err == nil {
+		s.kept, s.out = together, out
 		return nil
 	}
-	if len(all) == 1 || s.left <= 0 {
-		return all
+	if len(more) == 1 {
+		return more
 	}
-	found := append(s.among(all[:len(all)/2]), s.among(all[len(all)/2:])...)
-	if len(found) == 0 {
-		return all
-	}
-	return found
+	return append(s.add(more[:len(more)/2]), s.add(more[len(more)/2:])...)
 }
 
-func (s *search) panics(with []suspect) bool {
+// with makes the decision with these of the suspects alone.
+func (s *search) with(these []suspect) (engine.Output, error) {
 	in, present := s.in, map[suspect]bool{}
-	for _, x := range with {
+	for _, x := range these {
 		present[x] = true
 	}
 	in.Snapshot = without(s.whole, func(x suspect) bool { return !present[x] })
-	s.left--
-	_, err := s.try(in)
-	return err != nil
+	return s.try(in)
 }
 
 // suspects returns the pods that wait, and the NodePools.

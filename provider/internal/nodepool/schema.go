@@ -287,6 +287,6 @@ func (r *nodePool) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		resp.Diagnostics.AddAttributeError(path.Root("name"), "Cannot rename karpenter_node_pool", protectedFromRename(from, to))
 	default:
 		resp.Diagnostics.AddAttributeWarning(path.Root("name"), "karpenter_node_pool gets another name", fmt.Sprintf(
-			"karpenter_node_pool %q: the update creates NodePool %q. When it is ready, the update deletes NodePool %q, and all nodes of %q go: their pods move to other nodes.", from, to, from, from))
+			"karpenter_node_pool %q: the update creates NodePool %q. When it is ready, the update deletes NodePool %q, and all nodes of %q are deleted: their pods move to other nodes.", from, to, from, from))
 	}
 }
