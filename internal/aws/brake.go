@@ -102,7 +102,7 @@ func (b *brake) of(operation string) *lane {
 // wait waits for a token. What would have to wait for longer than its caller does is throttled:
 // EC2 was not asked.
 func (l *lane) wait(ctx context.Context) error {
-	err := error(nil)
+	var err error
 	select {
 	case l.turn <- struct{}{}:
 		err = l.limiter.Wait(ctx)

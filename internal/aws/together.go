@@ -27,12 +27,9 @@ type together[V any] struct {
 
 	mu   sync.Mutex
 	open *round[V] // takes keys until its call begins; nil: the next key begins one
-	last *round[V] // the newest; nil: there was none
+	last *round[V] // the newest; nil: there was none yet
 	free time.Time // when the next call may begin
 }
-
-// closed is the end of a call that never was.
-var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 // round is one call, before, while and after it is made.
 type round[V any] struct {
@@ -89,30 +86,30 @@ func (t *together[V]) join(ctx context.Context, keys []string) []*round[V] {
 func (t *together[V]) begin(ctx context.Context) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx)) //nolint:gosec // leave calls it
 	r := &round[V]{keys: map[string]bool{}, stop: stop, done: make(chan struct{})}
-	before := closed
-	if t.last != nil {
-		before = t.last.done
-	}
+	before := t.last
+	t.last = r
 	at := time.Now().Add(togetherFirst)
 	if at.Before(t.free) {
 		at = t.free
 	}
-	t.open, t.last, t.free = r, r, at.Add(togetherEvery)
+	t.open, t.free = r, at.Add(togetherEvery)
 	go t.run(ctx, r, time.Until(at), before)
 }
 
 // run makes the call of the round when it is due, and the one before has ended: while EC2
 // throttles, one call waits for its turn, and takes more and more keys.
-func (t *together[V]) run(ctx context.Context, r *round[V], after time.Duration, before <-chan struct{}) {
+func (t *together[V]) run(ctx context.Context, r *round[V], after time.Duration, before *round[V]) {
 	defer close(r.done)
 	timer := time.NewTimer(after)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 	case <-timer.C:
-		select {
-		case <-ctx.Done():
-		case <-before:
+		if before != nil {
+			select {
+			case <-ctx.Done():
+			case <-before.done:
+			}
 		}
 	}
 	t.mu.Lock()
