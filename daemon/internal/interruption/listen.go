@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 )
@@ -14,6 +15,10 @@ import (
 const (
 	backoffFirst = time.Second
 	backoffMost  = time.Minute
+	// fullBatch is how many messages the queue hands out at most at a time. While it hands out
+	// so many, receivers read it side by side: a storm of warnings leaves little time for each.
+	fullBatch = 10
+	receivers = 16
 )
 
 // Queue is where the messages come from.
@@ -30,8 +35,8 @@ type Listener struct {
 	Name  string // of the queue
 	// Notice is how long before the interruption EC2 warns; zero is the constant.
 	Notice time.Duration
-	// Handle is called with the events of one message. If it fails, the message comes
-	// again.
+	// Handle is called with the events of one message, from several goroutines at a time. If it
+	// fails, the message comes again.
 	Handle func(ctx context.Context, events []Event) error
 	// Count is called for every message: with its Kind, "ignored" (no instance is
 	// interrupted), "unknown" or "malformed". It may be nil.
@@ -64,16 +69,35 @@ func (l *Listener) Run(ctx context.Context) {
 	}
 }
 
-// once receives, hands over and deletes one batch.
+// once receives, hands over and deletes one batch, and where that was full, all that follows it.
 func (l *Listener) once(ctx context.Context, url *string) (err error) {
 	if *url == "" {
 		if *url, err = l.Queue.QueueURL(ctx, l.Name); err != nil {
 			return err
 		}
 	}
-	messages, err := l.Queue.Receive(ctx, *url)
-	if err != nil {
+	full, err := l.batch(ctx, *url)
+	if err != nil || !full {
 		return err
+	}
+	var group errgroup.Group
+	for range receivers {
+		group.Go(func() error {
+			for {
+				if full, err := l.batch(ctx, *url); err != nil || !full {
+					return err
+				}
+			}
+		})
+	}
+	return group.Wait()
+}
+
+// batch receives, hands over and deletes one batch, and says whether it was full.
+func (l *Listener) batch(ctx context.Context, url string) (full bool, err error) {
+	messages, err := l.Queue.Receive(ctx, url)
+	if err != nil {
+		return false, err
 	}
 	var done []string
 	for _, m := range messages {
@@ -81,10 +105,10 @@ func (l *Listener) once(ctx context.Context, url *string) (err error) {
 			done = append(done, m.Receipt)
 		}
 	}
-	if len(done) == 0 {
-		return nil
+	if len(done) > 0 {
+		err = l.Queue.DeleteMessages(ctx, url, done...)
 	}
-	return l.Queue.DeleteMessages(ctx, *url, done...)
+	return len(messages) >= fullBatch, err
 }
 
 // take handles a message, and reports whether it may be deleted.

@@ -3,7 +3,10 @@ package interruption
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -118,6 +121,63 @@ func TestListener_LooksTheQueueUpAgainWhenItIsGone(t *testing.T) {
 		run(t, q, func([]Event) error { return nil })
 		if q.lookups != 2 {
 			t.Errorf("%d lookups, want 2", q.lookups)
+		}
+	})
+}
+
+// slow is a queue with many messages, whose calls take as long as they do on AWS.
+type slow struct {
+	mu      sync.Mutex
+	left    []aws.Message
+	deleted int
+}
+
+func (q *slow) QueueURL(context.Context, string) (string, error) { return "http://queue", nil }
+
+func (q *slow) Receive(ctx context.Context, _ string) ([]aws.Message, error) {
+	time.Sleep(10 * time.Millisecond)
+	q.mu.Lock()
+	batch := q.left[:min(10, len(q.left))]
+	q.left = q.left[len(batch):]
+	q.mu.Unlock()
+	if len(batch) == 0 {
+		select {
+		case <-ctx.Done():
+		case <-time.After(20 * time.Second):
+		}
+	}
+	return batch, ctx.Err()
+}
+
+func (q *slow) DeleteMessages(_ context.Context, _ string, receipts ...string) error {
+	time.Sleep(10 * time.Millisecond)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.deleted += len(receipts)
+	return nil
+}
+
+// A storm of warnings leaves two minutes for each of them.
+func TestListener_FiveThousandMessagesTakeLessThanTenSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &slow{}
+		for i := range 5000 {
+			q.left = append(q.left, spot(fmt.Sprint("i-", i)))
+		}
+		var handled atomic.Int64
+		last, start := time.Time{}, time.Now()
+		l := &Listener{Queue: q, Name: "lab", Logger: hclog.NewNullLogger(), Handle: func(context.Context, []Event) error {
+			time.Sleep(20 * time.Millisecond) // a write to the API server
+			if handled.Add(1) == 5000 {
+				last = time.Now()
+			}
+			return nil
+		}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		l.Run(ctx)
+		if took := last.Sub(start); handled.Load() != 5000 || q.deleted != 5000 || took > 10*time.Second {
+			t.Errorf("%d handled, %d deleted, the last after %s", handled.Load(), q.deleted, took)
 		}
 	})
 }

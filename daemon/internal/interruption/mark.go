@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -46,6 +48,10 @@ type Marker struct {
 	Told   func(claim *v1.NodeClaim, kind string, deadline time.Time)
 	Logger hclog.Logger
 	Now    func() time.Time
+
+	// instances has a lock for each instance, shared by some of them: of two messages about one
+	// instance, the second must see what the first has written.
+	instances [64]sync.Mutex
 }
 
 // Handle marks the NodeClaims of the events' instances. It ignores instances without
@@ -56,13 +62,27 @@ type Marker struct {
 func (m *Marker) Handle(ctx context.Context, events []Event) error {
 	var failed []error
 	for _, e := range events {
-		if claim, ours := m.World.NodeClaimOf(e.InstanceID); ours {
-			failed = append(failed, m.mark(ctx, claim, e))
+		if ours, err := m.markOurs(ctx, e); ours {
+			failed = append(failed, err)
 		} else if e.Kind != RebalanceRecommendation && m.Now().Sub(e.Time) < recordedWithin && slices.ContainsFunc(m.World.NodeClaims(), launching) {
 			failed = append(failed, fmt.Errorf("instance %s: %w", e.InstanceID, ErrMayBeOurs))
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// markOurs marks the NodeClaim of the instance, if there is one.
+func (m *Marker) markOurs(ctx context.Context, e Event) (ours bool, err error) {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(e.InstanceID))
+	lock := &m.instances[hash.Sum32()%uint32(len(m.instances))]
+	lock.Lock()
+	defer lock.Unlock()
+	claim, ours := m.World.NodeClaimOf(e.InstanceID)
+	if !ours {
+		return false, nil
+	}
+	return true, m.mark(ctx, claim, e)
 }
 
 // launching says whether EC2 may have launched an instance that the NodeClaim does not record.

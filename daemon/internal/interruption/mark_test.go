@@ -2,9 +2,11 @@ package interruption
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -187,5 +189,51 @@ func TestMarker_AClaimThatCannotBeMarkedKeepsNoOtherFromBeingMarked(t *testing.T
 	}
 	if err == nil || !strings.Contains(err.Error(), "of-1-deny") || !strings.Contains(err.Error(), "of-3-deny") {
 		t.Errorf("error %v, want one that names both NodeClaims", err)
+	}
+}
+
+// racing is a world with one NodeClaim that is marked from several goroutines.
+type racing struct {
+	mu    sync.Mutex
+	claim *v1.NodeClaim
+}
+
+func (r *racing) NodeClaimOf(string) (*v1.NodeClaim, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.claim, true
+}
+func (r *racing) NodeClaims() []*v1.NodeClaim { return nil }
+func (r *racing) Observe(o metav1.Object) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.claim = o.(*v1.NodeClaim)
+}
+
+func (r *racing) Patch(_ context.Context, _ string, _ types.PatchType, body []byte, _ metav1.PatchOptions, _ ...string) (*v1.NodeClaim, error) {
+	time.Sleep(time.Millisecond)
+	var patch struct{ Metadata metav1.ObjectMeta }
+	if err := json.Unmarshal(body, &patch); err != nil {
+		return nil, err
+	}
+	next := r.claim.DeepCopy()
+	next.Annotations = patch.Metadata.Annotations
+	return next, nil
+}
+
+func TestMarker_OfMessagesAtTheSameTimeTheNearestDeadlineCounts(t *testing.T) {
+	r := &racing{claim: &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u"}}}
+	m := &Marker{World: r, Claims: r, Logger: hclog.NewNullLogger(), Now: func() time.Time { return time.Unix(1000, 0) }, Told: func(*v1.NodeClaim, string, time.Time) {}}
+	var wait sync.WaitGroup
+	for i := range 20 {
+		wait.Go(func() {
+			if err := m.Handle(t.Context(), []Event{{Kind: ScheduledChange, InstanceID: "i-1", Deadline: time.Unix(2000+int64(i*7%20), 0)}}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	if got, err := translate.InterruptionOf(r.claim); err != nil || !got.Deadline.Equal(time.Unix(2000, 0)) {
+		t.Errorf("marked %+v, %v", got, err)
 	}
 }
