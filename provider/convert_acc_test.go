@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	"sigs.k8s.io/yaml"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/legacy"
 	"github.com/karpenterd/terraform-provider-karpenter/provider"
 )
@@ -66,10 +67,16 @@ func TestAccConvert_ImportBlocksTakeOverWhatIsThere(t *testing.T) {
 				pool, class, _ := strings.Cut(existing, "---\n")
 				var objects [2]map[string]any
 				err := errors.Join(yaml.Unmarshal([]byte(pool), &objects[0]), yaml.Unmarshal([]byte(class), &objects[1]))
-				if err = errors.Join(err, h.create(nodeClasses, "", objects[1]), h.create(nodePools, "", objects[0])); err == nil {
-					uids = same()
+				if err = errors.Join(err, h.create(nodeClasses, "", objects[1]), h.create(nodePools, "", objects[0])); err != nil {
+					return err
 				}
-				return err
+				uids = same()
+				return eventually(t, func() error { // a pool that is not ready is waited for by an update
+					if ready, why := kube.ConditionTrue("Ready")(h.get(nodePools, "", "default")); !ready {
+						return errors.New(why)
+					}
+					return nil
+				})
 			}},
 			{
 				Config: base + config,
