@@ -57,6 +57,7 @@ type Claims interface {
 
 // Recorder is told of what was carried out, which is less than what was planned.
 type Recorder interface {
+	Created(l plan.Launch)
 	Disrupted(d plan.Disrupt)
 	Deleted(claim *v1.NodeClaim, d plan.Delete)
 	Kept(d plan.Delete, why string) // a live look declined the deletion
@@ -133,6 +134,7 @@ func (a *Actor) launch(ctx context.Context, l plan.Launch) error {
 		return fmt.Errorf("nodeclaim %s create: %w", l.Name, err)
 	}
 	a.World.Observe(claim)
+	a.Recorder.Created(l)
 	return nil
 }
 

@@ -39,6 +39,7 @@ func (w *world) tell(what string) {
 	defer w.mu.Unlock()
 	w.told = append(w.told, what)
 }
+func (w *world) Created(l plan.Launch)                  { w.tell("created " + l.Name) }
 func (w *world) Disrupted(d plan.Disrupt)               { w.tell("disrupted " + d.Node) }
 func (w *world) Deleted(_ *v1.NodeClaim, d plan.Delete) { w.tell("deleted " + d.Claim) }
 func (w *world) Kept(d plan.Delete, why string)         { w.tell("kept " + d.Claim + ": " + why) }

@@ -46,21 +46,50 @@ type Writer interface {
 	UpdateStatus(ctx context.Context, pool *v1.NodePool, o metav1.UpdateOptions) (*v1.NodePool, error)
 }
 
-// Keeper writes the statuses.
+const (
+	// writeWithin is how long the writes of one pool may take, as where a webhook hangs.
+	writeWithin = 5 * time.Second
+	// firstPause and longestPause bound how long a pool waits that could not be written. The
+	// pause doubles with each failure in a row.
+	firstPause, longestPause = time.Second, time.Minute
+)
+
+// Keeper writes the statuses. It is for one goroutine.
 type Keeper struct {
 	World World
 	Pools Writer
 
 	outcomes outcomes
+	failing  map[types.UID]failure
+}
+
+// failure is a pool that could not be written.
+type failure struct {
+	pause time.Duration
+	until time.Time
 }
 
 // Sync brings the status of every pool up to date. A pool that cannot be written holds up no
-// other.
+// other, or for writeWithin a minute where its writes hang.
 func (k *Keeper) Sync(ctx context.Context, now time.Time) error {
 	claims := k.World.NodeClaims()
 	var faults []error
+	before := k.failing
+	k.failing = map[types.UID]failure{}
 	for _, p := range k.World.NodePools() {
-		faults = append(faults, k.sync(ctx, p, claims, now))
+		last := before[p.UID]
+		if now.Before(last.until) {
+			k.failing[p.UID] = last
+			continue
+		}
+		bounded, cancel := context.WithTimeout(ctx, writeWithin)
+		err := k.sync(bounded, p, claims, now)
+		cancel()
+		if err != nil {
+			pause := min(max(firstPause, 2*last.pause), longestPause)
+			k.failing[p.UID] = failure{pause, now.Add(writeWithin + pause)}
+			faults = append(faults, err)
+		}
 	}
 	return errors.Join(faults...)
 }

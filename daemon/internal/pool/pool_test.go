@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -164,4 +165,41 @@ func TestSync_APoolThatCannotBeWrittenHoldsUpNoOther(t *testing.T) {
 			t.Errorf("finalizers %v: %v are written, want %v", finalizers, written, want)
 		}
 	}
+}
+
+// hanging is fewPools whose denied pool is not refused: its webhook does not answer.
+type hanging struct{ *fewPools }
+
+func (h hanging) UpdateStatus(ctx context.Context, p *v1.NodePool, o metav1.UpdateOptions) (*v1.NodePool, error) {
+	if p.Name == h.denied {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return h.fewPools.UpdateStatus(ctx, p, o)
+}
+
+func TestSync_AWebhookThatHangsForOnePoolHoldsUpTheOthersForAMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fewPools{denied: "bad"}
+		for _, name := range []string{"bad", "good"} {
+			f.pools = append(f.pools, &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Finalizers: []string{v1.FinalizerTermination}}})
+		}
+		k, start := &Keeper{World: f, Pools: hanging{f}}, time.Now()
+		for time.Since(start) < 10*time.Minute {
+			began := time.Now()
+			_ = k.Sync(t.Context(), began)
+			if took := time.Since(began); took > writeWithin {
+				t.Fatalf("a sweep takes %s", took)
+			}
+			time.Sleep(time.Second)
+		}
+		if n := len(f.written); n < 500 {
+			t.Errorf("the other pool was looked at %d times in 10 minutes, want about each second", n)
+		}
+		f.denied = ""
+		time.Sleep(longestPause + writeWithin)
+		if err := k.Sync(t.Context(), time.Now()); err != nil || !slices.Contains(f.written, "bad") {
+			t.Errorf("once the webhook answers: %v", err)
+		}
+	})
 }

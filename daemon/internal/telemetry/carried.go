@@ -27,6 +27,11 @@ func (r *Recorder) Deleted(claim *v1.NodeClaim, d plan.Delete) {
 		"waited", d.Waited.Round(time.Millisecond).String(), "saves", d.Saves.Dollars())
 }
 
+// Created counts a NodeClaim that was created.
+func (r *Recorder) Created(l plan.Launch) {
+	r.Metrics.claims.WithLabelValues(l.Pool, l.CapacityType).Inc()
+}
+
 // Bound reports that the daemon has bound a pod, as the kube-scheduler reports it.
 func (r *Recorder) Bound(b plan.Bind) {
 	r.Logger.Debug("bind pod", "pod", b.Pod, "node", b.Node)

@@ -2,6 +2,8 @@ package telemetry
 
 import (
 	"net/http"
+	"runtime"
+	"runtime/debug"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -92,7 +94,7 @@ func NewMetrics(version string) *Metrics {
 	m.Decisions.fleet = m.fleet.last
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "karpenter_build_info", Help: "The daemon's version.",
-		ConstLabels: prometheus.Labels{"version": version},
+		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version(), "goarch": runtime.GOARCH, "commit": commit()},
 	})
 	build.Set(1)
 	m.registry.MustRegister(m.decisions, m.panics, m.claims, m.terminated, m.failures, m.messages, m.awsCalls, m.drifted, m.unread,
@@ -100,6 +102,20 @@ func NewMetrics(version string) *Metrics {
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registry.MustRegister(m.disruption.collectors()...)
 	return m
+}
+
+// commit is that which the program was built from; empty where the build does not say.
+func commit() string {
+	build, _ := debug.ReadBuildInfo()
+	if build == nil {
+		return ""
+	}
+	for _, s := range build.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	return ""
 }
 
 // newPanics makes the counter of decisions that panicked.

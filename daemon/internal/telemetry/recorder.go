@@ -128,7 +128,6 @@ func nodeReference(name string) *corev1.ObjectReference {
 // launch logs the decision. seen_unix_nano has the times at which the daemon first saw
 // its pods, so that the time to the launch can be measured on one clock.
 func (r *Recorder) launch(in engine.Input, out engine.Output, l plan.Launch, took time.Duration) {
-	r.Metrics.claims.WithLabelValues(l.Pool, l.CapacityType).Inc()
 	var seen []int64
 	for _, p := range l.Pods {
 		if t, ok := r.Waiting(p); ok {
