@@ -25,12 +25,13 @@ import (
 )
 
 const (
-	// workers is how many NodeClaims are reconciled at the same time, but for those in
-	// deletion. Workers wait for APIs most of the time.
+	// workers is how many NodeClaims with an instance are reconciled at the same time.
 	workers = 32
-	// terminations is how many NodeClaims in deletion are reconciled at the same time, beside
-	// the others: launches do not wait for a mass drain. EC2 is asked about all of them
-	// together, so that more of them make no more calls. The others wait for their turn.
+	// launchings and terminations are how many NodeClaims without an instance, and in deletion,
+	// are reconciled at the same time, beside the others and beside each other: a mass drain
+	// holds up no launch, and launches that wait for their turn at EC2 hold up no node that has
+	// joined. EC2 is asked about all that end together, so that more of them make no more calls.
+	launchings   = 64
 	terminations = 256
 )
 
@@ -98,15 +99,17 @@ type Controller struct {
 	gate       gate
 	shortages  shortages
 	subnets    fullSubnets
-	unnamed    sync.Once      // the warning that an instance could not be named
-	undeleted  sync.Once      // the warning that a Node could not be deleted before its drain
-	ends       sync.WaitGroup // those in deletion that are reconciled, or wait for their turn
-	turns      chan struct{}  // has one for each of them that is reconciled
+	unnamed    sync.Once // the warning that an instance could not be named
+	undeleted  sync.Once // the warning that a Node could not be deleted before its drain
+	// launching and terminating have one for each NodeClaim that is reconciled beside the
+	// workers; others are those, and all that wait for their turn.
+	launching, terminating chan struct{}
+	others                 sync.WaitGroup
 }
 
 // Start makes the queue; call it before Enqueue and Run.
 func (c *Controller) Start() {
-	c.turns, c.started = make(chan struct{}, terminations), c.Now()
+	c.launching, c.terminating, c.started = make(chan struct{}, launchings), make(chan struct{}, terminations), c.Now()
 	c.queue = workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](200*time.Millisecond, time.Minute))
 }
 
@@ -128,7 +131,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	for range workers {
 		<-done
 	}
-	c.ends.Wait()
+	c.others.Wait()
 	return nil
 }
 
@@ -139,28 +142,28 @@ func (c *Controller) next(ctx context.Context) bool {
 	}
 	switch pool, stage := c.stage(name); stage {
 	case stageEnd:
-		c.nextEnd(ctx, name)
+		c.beside(ctx, c.terminating, name, func() {})
 	case stageLaunch:
 		if wait := c.gate.enter(pool, c.Now()); wait > 0 {
 			c.queue.AddAfter(name, wait)
 			c.queue.Done(name)
 			return true
 		}
-		c.handle(ctx, name)
-		c.gate.leave(pool)
+		c.beside(ctx, c.launching, name, func() { c.gate.leave(pool) })
 	case stageRun:
 		c.handle(ctx, name)
 	}
 	return true
 }
 
-// nextEnd reconciles a NodeClaim in deletion beside the workers.
-func (c *Controller) nextEnd(ctx context.Context, name string) {
-	c.ends.Go(func() {
+// beside reconciles the NodeClaim beside the workers, when it is its turn, and calls after.
+func (c *Controller) beside(ctx context.Context, turns chan struct{}, name string, after func()) {
+	c.others.Go(func() {
+		defer after()
 		select {
-		case c.turns <- struct{}{}:
+		case turns <- struct{}{}:
 			c.handle(ctx, name)
-			<-c.turns
+			<-turns
 		case <-ctx.Done():
 			c.queue.Done(name)
 		}

@@ -3,6 +3,7 @@ package claim
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,13 +24,27 @@ type scaleIn struct {
 	World
 	Cloud
 
+	controller *Controller
+
+	mu     sync.Mutex
 	claims map[string]*v1.NodeClaim
 	asked  chan string   // the uids that EC2 is asked about
 	answer chan struct{} // closed: EC2 answers
 	lived  chan string   // the NodeClaims that live and are reconciled
 }
 
-func (s *scaleIn) NodeClaim(name string) (*v1.NodeClaim, bool) { c, ok := s.claims[name]; return c, ok }
+func (s *scaleIn) NodeClaim(name string) (*v1.NodeClaim, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, ok := s.claims[name]
+	return c, ok
+}
+
+// Instance is what the launch of a NodeClaim that records its instance asks for.
+func (s *scaleIn) Instance(ctx context.Context, _ string) (aws.Instance, error) {
+	<-ctx.Done()
+	return aws.Instance{}, ctx.Err()
+}
 
 func (s *scaleIn) NodeOf(providerID string) (*corev1.Node, bool) {
 	if providerID != awsspec.ProviderID("us-west-2a", "i-lives") {
@@ -63,6 +78,7 @@ func newScaleIn(t *testing.T, n int) *scaleIn {
 		return x
 	}
 	c := &Controller{World: s, Cloud: s, Logger: hclog.NewNullLogger(), Now: time.Now}
+	s.controller = c
 	c.Start()
 	for i := range n {
 		name := fmt.Sprintf("ends-%d", i)
@@ -112,6 +128,32 @@ func TestRun_EveryEndIsReconciled(t *testing.T) {
 		}
 		if len(seen) != 1000 {
 			t.Errorf("%d of 1000 were asked about in 5 s", len(seen))
+		}
+	})
+}
+
+// While EC2 throttles launches, they wait for their turn; nodes that have joined must not.
+func TestRun_LaunchesThatWaitTakeNoWorkersFromNodes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScaleIn(t, 0)
+		<-s.lived // it is reconciled at once
+		for i := range 1000 {
+			name := fmt.Sprintf("launch-%d", i)
+			x := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Finalizers: []string{v1.FinalizerTermination}}}
+			x.Labels = map[string]string{v1.LabelNodePool: fmt.Sprint("pool-", i%50)}
+			x.Status.ProviderID = awsspec.ProviderID("us-west-2a", "i-"+name)
+			s.mu.Lock()
+			s.claims[name] = x
+			s.mu.Unlock()
+			s.controller.Enqueue(name)
+		}
+		synctest.Wait()
+		s.controller.Enqueue("lives")
+		synctest.Wait()
+		select {
+		case <-s.lived:
+		default:
+			t.Error("a NodeClaim that lives waits for launches")
 		}
 	})
 }

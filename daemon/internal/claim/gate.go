@@ -10,8 +10,8 @@ import (
 const (
 	// fewCalls is how many launch calls of a pool are under way together while none is
 	// known to succeed; each success lets as many more through, up to mostCalls, which
-	// leaves workers to other pools. After a failure it is one.
-	fewCalls, mostCalls = 4, workers - 8
+	// leaves turns to other pools. After a failure it is one.
+	fewCalls, mostCalls = 4, 24
 	// gatePoll is how soon a NodeClaim looks again whether the gate lets it pass.
 	gatePoll = 250 * time.Millisecond
 	// firstErrorPause and longestErrorPause are the pauses of a pool after a call that failed
