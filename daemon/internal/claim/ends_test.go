@@ -141,7 +141,7 @@ func TestRun_LaunchesThatWaitTakeNoWorkersFromNodes(t *testing.T) {
 			name := fmt.Sprintf("launch-%d", i)
 			x := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Finalizers: []string{v1.FinalizerTermination}}}
 			x.Labels = map[string]string{v1.LabelNodePool: fmt.Sprint("pool-", i%50)}
-			x.Status.ProviderID = awsspec.ProviderID("us-west-2a", "i-"+name)
+			x.Status.ProviderID = awsspec.ProviderID("us-west-2a", fmt.Sprintf("i-%017x", i))
 			s.mu.Lock()
 			s.claims[name] = x
 			s.mu.Unlock()
