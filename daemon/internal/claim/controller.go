@@ -91,7 +91,7 @@ type Controller struct {
 	written   sync.Map  // NodeClaim -> the launch request that this process wrote on it last
 	missing   sync.Map  // NodeClaim -> since when its node is missing: time.Time
 	ended     sync.Map  // NodeClaim -> when EC2 took the termination of its instances: map[string]time.Time
-	called    sync.Map  // uid -> when the last launch call ended: time.Time
+	called    sync.Map  // NodeClaim -> when its last launch call ended: time.Time
 	started   time.Time // before it, another process may have made calls
 	// unlaunched has the uids of NodeClaims of which EC2 said that nothing was launched.
 	unlaunched sync.Map
@@ -199,6 +199,7 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (time.Duration,
 		c.missing.Delete(name)
 		c.written.Delete(name)
 		c.ended.Delete(name)
+		c.called.Delete(name)
 		return 0, nil
 	}
 	conditions := claim.DeepCopy().Conditions()

@@ -121,7 +121,7 @@ func (c *Controller) call(ctx context.Context, claim *v1.NodeClaim, order order,
 	order.request.ClientToken = awsspec.ClientToken(string(claim.UID), last.number)
 	c.unlaunched.Delete(claim.UID)
 	launched, err := c.Cloud.Launch(ctx, order.request)
-	c.called.Store(claim.UID, c.Now())
+	c.called.Store(claim.Name, c.Now())
 	var scarcity *aws.InsufficientCapacityError
 	switch {
 	case err == nil:
@@ -170,7 +170,7 @@ func (c *Controller) callFailed(ctx context.Context, claim *v1.NodeClaim, cause 
 
 // lastCall is when the last launch call of the NodeClaim ended at the latest.
 func (c *Controller) lastCall(claim *v1.NodeClaim) time.Time {
-	if at, known := c.called.Load(claim.UID); known {
+	if at, known := c.called.Load(claim.Name); known {
 		return at.(time.Time)
 	}
 	return c.started

@@ -29,9 +29,14 @@ func (c *Controller) tried(claim *v1.NodeClaim, launched catalog.OfferingKey, fa
 	for i, f := range failed {
 		t.Lacks[i] = engine.Lack{Offering: f.OfferingKey, Reach: f.Reach, Why: engine.Cause{Code: f.Code, Message: f.Message}}
 	}
+	c.learn(t)
+}
+
+// learn notes what was tried, and tells the decision core, unless there is nothing to tell.
+func (c *Controller) learn(t engine.Tried) {
 	c.shortages.mu.Lock()
 	defer c.shortages.mu.Unlock()
-	if len(failed) == 0 && len(c.shortages.known.Unavailable) == 0 && len(c.shortages.known.Failing) == 0 {
+	if len(t.Lacks) == 0 && len(c.shortages.known.Unavailable) == 0 && len(c.shortages.known.Failing) == 0 {
 		return
 	}
 	c.shortages.known = c.shortages.known.After(t, c.Now())
@@ -45,11 +50,8 @@ func (c *Controller) Warned(claim *v1.NodeClaim) {
 	if key.InstanceType == "" || key.CapacityType != label.Spot {
 		return
 	}
-	c.shortages.mu.Lock()
-	defer c.shortages.mu.Unlock()
 	why := engine.Cause{Code: "SpotInterruptionWarning", Message: "EC2 takes back an instance of this type in this zone"}
-	c.shortages.known = c.shortages.known.After(engine.Tried{Warned: true, Lacks: []engine.Lack{{Offering: key, Why: why}}}, c.Now())
-	c.Scarcity.Shortages(c.shortages.known)
+	c.learn(engine.Tried{Warned: true, Lacks: []engine.Lack{{Offering: key, Why: why}}})
 }
 
 // shut says whether every offering of the request is known to lack capacity, until when the

@@ -291,8 +291,8 @@ func (c *Controller) finish(ctx context.Context, claim *v1.NodeClaim) error {
 		return fmt.Errorf("nodeclaim %s finalizer remove: %w", claim.Name, err)
 	}
 	c.unlaunched.Delete(claim.UID)
-	c.called.Delete(claim.UID)
 	c.ended.Delete(claim.Name)
+	c.called.Delete(claim.Name)
 	c.World.Forget(claim)
 	c.Recorder.Terminated(claim, claim.Status.ProviderID)
 	return nil

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -39,13 +40,8 @@ type guard struct {
 
 // make returns the decision, or says that there is none.
 func (g *guard) make(in engine.Input) (out engine.Output, decided bool) {
-	for s, until := range g.aside {
-		if !in.Now.Before(until) {
-			delete(g.aside, s)
-		}
-	}
-	whole := in.Snapshot
-	in.Snapshot = without(whole, g.isAside)
+	maps.DeleteFunc(g.aside, func(_ suspect, until time.Time) bool { return !in.Now.Before(until) })
+	in.Snapshot = without(in.Snapshot, slices.Collect(maps.Keys(g.aside)))
 	out, fault := g.try(in)
 	if fault == nil {
 		return out, true
@@ -54,8 +50,8 @@ func (g *guard) make(in engine.Input) (out engine.Output, decided bool) {
 	if g.count != nil {
 		g.count()
 	}
-	search := search{guard: g, in: in, whole: whole, until: time.Now().Add(searchWithin)}
-	out, culprits, fault := search.run(pick.Those(suspects(whole), func(s suspect) bool { return !g.isAside(s) }))
+	search := search{guard: g, in: in, all: suspects(in.Snapshot), until: time.Now().Add(searchWithin)}
+	out, culprits, fault := search.run()
 	if fault != nil {
 		g.logger.Error("no decision can be made: it fails also without the pods that wait and the NodePools; it is tried again", "again_in", undecided, "error", fault)
 		return engine.Output{Memory: in.Memory}, false
@@ -68,11 +64,6 @@ func (g *guard) make(in engine.Input) (out engine.Output, decided bool) {
 		g.logger.Error("an object is left out of decisions, as those with it fail", "kind", s.kind, "name", s.id, "for", asideFor)
 	}
 	return out, true
-}
-
-func (g *guard) isAside(s suspect) bool {
-	_, aside := g.aside[s]
-	return aside
 }
 
 // try makes the decision; an error says where it panicked.
@@ -93,7 +84,7 @@ type search struct {
 	*guard
 
 	in    engine.Input
-	whole cluster.Snapshot
+	all   []suspect // of the input
 	until time.Time
 
 	kept []suspect     // with which the decision does not panic
@@ -102,11 +93,11 @@ type search struct {
 
 // run returns the decision without those of the suspects that are at fault, and which these are.
 // An error says that it panics without all of them, too.
-func (s *search) run(all []suspect) (out engine.Output, culprits []suspect, err error) {
+func (s *search) run() (out engine.Output, culprits []suspect, err error) {
 	if s.out, err = s.with(nil); err != nil {
 		return out, nil, err
 	}
-	culprits = s.add(all)
+	culprits = s.add(s.all)
 	return s.out, culprits, nil
 }
 
@@ -134,11 +125,11 @@ func (s *search) with(these []suspect) (engine.Output, error) {
 	for _, x := range these {
 		present[x] = true
 	}
-	in.Snapshot = without(s.whole, func(x suspect) bool { return !present[x] })
+	in.Snapshot = without(in.Snapshot, pick.Those(s.all, func(x suspect) bool { return !present[x] }))
 	return s.try(in)
 }
 
-// suspects returns the pods that wait, and the NodePools.
+// suspects returns the pods that wait, and the NodePools that launch.
 func suspects(in cluster.Snapshot) []suspect {
 	var out []suspect
 	for p := range in.EachPod() {
@@ -147,32 +138,30 @@ func suspects(in cluster.Snapshot) []suspect {
 		}
 	}
 	for _, p := range in.Pools() {
-		out = append(out, suspect{"NodePool", p.Name})
+		if p.Ready {
+			out = append(out, suspect{"NodePool", p.Name})
+		}
 	}
 	return out
 }
 
-// without returns the snapshot without the pods that wait and are out, and with NodePools that
-// launch nothing where they are out.
-func without(in cluster.Snapshot, out func(suspect) bool) cluster.Snapshot {
+// without returns the snapshot without those of the pods that wait still, and with those of the
+// NodePools launching nothing.
+func without(in cluster.Snapshot, out []suspect) cluster.Snapshot {
+	if len(out) == 0 {
+		return in
+	}
 	var delta cluster.Delta
-	for _, s := range suspects(in) {
-		if !out(s) {
-			continue
-		}
-		if s.kind == "Pod" {
+	for _, s := range out {
+		if p, there := in.Pod(s.id); s.kind == "Pod" && there && p.Node == "" {
 			delta.Removed.Pods = append(delta.Removed.Pods, s.id)
-			continue
-		}
-		for _, p := range in.Pools() {
-			if p.Name == s.id {
-				p.Ready = false
-				delta.Put.Pools = append(delta.Put.Pools, p)
-			}
 		}
 	}
-	if len(delta.Removed.Pods)+len(delta.Put.Pools) == 0 {
-		return in
+	for _, p := range in.Pools() {
+		if slices.Contains(out, suspect{"NodePool", p.Name}) {
+			p.Ready = false
+			delta.Put.Pools = append(delta.Put.Pools, p)
+		}
 	}
 	less, err := in.Apply(delta)
 	if err != nil {
