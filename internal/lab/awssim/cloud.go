@@ -36,6 +36,13 @@ type Options struct {
 	SpotNotice time.Duration // from a spot warning to the interruption; 0: two minutes
 	StartTime  time.Duration // of instances from pending to running; 0: at once
 	StopTime   time.Duration // of instances from shutting-down to terminated; 0: at once
+
+	// CallTime is how long a call takes, drawn between the two; the queue's long polls wait
+	// beyond it. Zero: no longer than it must.
+	CallTime [2]time.Duration
+	// Lag is the longest time until a change is seen by other calls; see ec2sim.Config.Lag and
+	// iamsim.Service.SetLag. Zero: changes are seen at once.
+	Lag time.Duration
 }
 
 // Cloud is one simulated AWS account in one region. Safe for concurrent use.
@@ -87,8 +94,9 @@ func New(o Options) (*Cloud, error) {
 		SpotRole: func(ctx context.Context, req *wire.Request) bool {
 			return c.IAM.EnsureServiceRole(ctx, req, "spot.amazonaws.com") == nil
 		},
-		SpotNotice: o.SpotNotice, StartTime: o.StartTime, StopTime: o.StopTime,
+		SpotNotice: o.SpotNotice, StartTime: o.StartTime, StopTime: o.StopTime, Lag: o.Lag,
 	})
+	c.IAM.SetLag(o.Lag)
 	c.services = map[string]wire.Service{
 		"ec2": c.EC2, "iam": c.IAM, "sts": c.STS, "sqs": c.SQS, "events": c.Events, "eks": c.EKS, "ssm": c.SSM, "pricing": c.Pricing,
 	}

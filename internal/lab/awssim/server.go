@@ -32,7 +32,8 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.request.Now = received
 	call := Call{Time: received, Service: x.request.Service, Action: x.request.Action, RequestID: x.request.ID}
 	fault, hit := c.faults.take(call.Service, call.Action)
-	if err == nil && hit {
+	fault.Latency += between(c.options.CallTime[0], c.options.CallTime[1])
+	if err == nil {
 		err = fault.before(r.Context())
 	}
 	if err == nil {

@@ -76,7 +76,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, d.lab.Close()) }()
 	// As in an account that has never launched a spot instance, and is held to EC2's limits.
-	d.lab.Cloud.EC2.RequireSpotRole()
+	d.lab.Cloud.EC2.RequireSpotRole(true)
 	d.lab.Cloud.Throttle(true)
 	own := 30 * time.Second / time.Duration(d.factor) // the laboratory's, of a start and of an end
 	d.say("Time factor %d: whatever would only be waiting takes a tenth of its time. Instances start within a second and end within %s, machines boot in %s, pods end in %ds, a spot notice is %s, empty nodes stay %s; the daemon knows",

@@ -112,7 +112,7 @@ func usedUpQuotaCostsFewCalls(t *testing.T, d *daemonLab) {
 // missingSpotRole has no service-linked role for spot, which the daemon may not create.
 func missingSpotRole(t *testing.T, d *daemonLab) {
 	p := pool{name: "spot-role", alsoSpot: true, requirements: map[string][]string{"karpenter.k8s.aws/instance-category": {"c", "m", "r"}}}
-	d.Cloud.EC2.RequireSpotRole()
+	d.Cloud.EC2.RequireSpotRole(true)
 	d.createPool(t, p)
 	began := time.Now()
 	d.deploy(t, p, 3)

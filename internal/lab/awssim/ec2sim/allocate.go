@@ -106,7 +106,7 @@ func (f *fleet) judge(pool fleetPool, capacityType string, target int) candidate
 	if price > 0 {
 		out.price = price
 	}
-	left, limited := f.s.capacity[offering{capacityType, out.plan.instanceType.Name, zone}]
+	left, limited := f.s.room(offering{capacityType, out.plan.instanceType.Name, zone})
 	out.enough = !limited || left >= target
 	if out.plan.targeted {
 		out.enough = f.s.left(out.plan.reservation) >= target

@@ -204,7 +204,7 @@ func TestCreateFleet_SpotNeedsItsServiceLinkedRole(t *testing.T) {
 		}
 	}
 	launch(spot, "c5.large@c x1") // an account that launches spot has the role
-	c.RequireSpotRole()
+	c.RequireSpotRole(true)
 	const refused = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
 	launch(spot, "", refused, refused)
 	launch(onDemand, "c5.large@c x1")

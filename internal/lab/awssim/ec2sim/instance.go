@@ -16,13 +16,18 @@ type State string
 const (
 	StatePending      State = "pending"
 	StateRunning      State = "running"
+	StateStopping     State = "stopping"
+	StateStopped      State = "stopped"
 	StateShuttingDown State = "shutting-down"
 	StateTerminated   State = "terminated"
 )
 
 func (s State) code() int {
-	return map[State]int{StatePending: 0, StateRunning: 16, StateShuttingDown: 32, StateTerminated: 48}[s]
+	return map[State]int{StatePending: 0, StateRunning: 16, StateShuttingDown: 32, StateTerminated: 48, StateStopping: 64, StateStopped: 80}[s]
 }
+
+// ended says whether there is no way back.
+func (s State) ended() bool { return s == StateShuttingDown || s == StateTerminated }
 
 func (s State) alive() bool { return s == StatePending || s == StateRunning }
 
@@ -64,6 +69,8 @@ type instance struct {
 	publicIP      string
 	reason        stateReason
 	visible       time.Time
+	before        State     // the state that is shown until stale
+	stale         time.Time // see Config.Lag
 	events        []statusEvent
 }
 
@@ -150,8 +157,27 @@ func (s *Service) SetVisibilityDelay(delay time.Duration) {
 	s.delay = delay
 }
 
+// Stop stops an instance as its owner would at the console: it keeps its address and its
+// volumes, and can only be terminated.
+func (s *Service) Stop(id string) error {
+	return s.onLive("instance stop", id, func(i *instance) error {
+		i.reason = stateReason{"Client.UserInitiatedShutdown", "Client.UserInitiatedShutdown: User initiated shutdown"}
+		s.setState(i, StateStopping)
+		s.after(s.cfg.StopTime, func() {
+			if i.State == StateStopping {
+				s.setState(i, StateStopped)
+			}
+		})
+		return nil
+	})
+}
+
 func (s *Service) start(i *instance) {
-	if i.State == StatePending {
+	switch {
+	case i.State != StatePending:
+	case s.keyRefused:
+		s.stop(i, stateReason{"Client.InvalidKMSKey.InvalidState", "Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state"})
+	default:
 		s.setState(i, StateRunning)
 	}
 }
@@ -159,7 +185,7 @@ func (s *Service) start(i *instance) {
 // stop starts the end of an instance; its address, interfaces and volumes go
 // when it is terminated.
 func (s *Service) stop(i *instance, reason stateReason) {
-	if !i.State.alive() {
+	if i.State.ended() {
 		return
 	}
 	i.reason = reason
@@ -202,6 +228,7 @@ func (s *Service) release(i *instance) {
 
 func (s *Service) setState(i *instance, now State) {
 	old := i.State
+	i.before, i.stale = s.shown(i), s.cfg.Now().Add(s.draw())
 	i.State = now
 	seen := i.snapshot()
 	for _, fn := range s.watchers {

@@ -102,7 +102,7 @@ func terminateInstances(c *call, in *terminateInstancesRequest) (any, error) {
 	for _, i := range found {
 		before := stateItem{i.State.code(), i.State}
 		now := before
-		if i.State.alive() {
+		if !i.State.ended() {
 			now = stateItem{StateShuttingDown.code(), StateShuttingDown}
 		}
 		c.s.stop(i, stateReason{"Client.UserInitiatedShutdown", "Client.UserInitiatedShutdown: User initiated shutdown"})

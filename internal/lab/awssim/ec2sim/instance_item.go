@@ -143,7 +143,7 @@ func (s *Service) instanceItem(i *instance) instanceItem {
 		Type: i.Type, LaunchTime: stamp(i.LaunchTime), Metadata: p.data.Metadata.item(),
 		Monitoring: monitoringItem{"disabled"}, Placement: placementItem{Zone: i.Zone, ZoneID: i.ZoneID, Tenancy: p.tenancy()},
 		Platform: p.image.Platform, Details: p.image.details(), RootDevice: p.image.RootDevice, RootType: "ebs",
-		SourceDest: true, SpotRequestID: i.SpotRequestID, State: stateItem{i.State.code(), i.State}, Reason: i.reason.Message,
+		SourceDest: true, SpotRequestID: i.SpotRequestID, State: stateItem{s.shown(i).code(), s.shown(i)}, Reason: i.reason.Message,
 		Tags: i.tagSet(), Virtualization: "hvm",
 	}
 	if p.data.Enclave != nil {

@@ -51,7 +51,7 @@ func (s *Service) launch(p *launchPlan, reservationID string, index int) (*insta
 	if err := s.overQuota(off, p.instanceType); err != nil {
 		return nil, err
 	}
-	if left, limited := s.capacity[off]; reserved == nil && limited && left == 0 {
+	if left, limited := s.room(off); reserved == nil && limited && left == 0 {
 		return nil, noCapacity(off)
 	}
 	if p.capacityType == spot && p.instanceType.Spot[off.zone] == 0 {
@@ -70,7 +70,7 @@ func (s *Service) launch(p *launchPlan, reservationID string, index int) (*insta
 	s.attachVolumes(i)
 	s.describe(i)
 	s.launches++
-	i.seq, i.visible = s.launches, i.LaunchTime.Add(s.delay)
+	i.seq, i.visible = s.launches, i.LaunchTime.Add(s.delay+s.draw())
 	s.instances[i.id] = i
 	if i.FleetID != "" {
 		s.fleets[i.FleetID] = append(s.fleets[i.FleetID], i.id)

@@ -24,6 +24,7 @@ type subnet struct {
 	cidr      netip.Prefix
 	publicIPs bool // MapPublicIpOnLaunch
 	inUse     map[netip.Addr]bool
+	full      bool   // see FillSubnet
 	cursor    uint32 // offset of the last address given out
 }
 
@@ -119,7 +120,24 @@ func addrOf(n uint32) netip.Addr {
 
 func (n *subnet) size() uint32 { return 1 << (32 - n.cidr.Bits()) }
 
-func (n *subnet) free() int { return int(n.size()) - reservedIPs - len(n.inUse) }
+func (n *subnet) free() int {
+	if n.full {
+		return 0
+	}
+	return int(n.size()) - reservedIPs - len(n.inUse)
+}
+
+// FillSubnet takes the free addresses of a subnet away, as other users of it would, or gives
+// them back. It says whether there is such a subnet.
+func (s *Service) FillSubnet(id string, full bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.subnets[id]
+	if n != nil {
+		n.full = full
+	}
+	return n != nil
+}
 
 // take gives out the next free address; addresses come round before they are
 // reused, so that a new machine seldom has the name of one just gone.

@@ -47,11 +47,11 @@ func (s *Service) overQuota(off offering, more *Type) error {
 }
 
 // RequireSpotRole makes launches of spot instances need the service-linked role of EC2
-// Spot, as in an account that has never launched one.
-func (s *Service) RequireSpotRole() {
+// Spot, as in an account that has never launched one, or stop doing so.
+func (s *Service) RequireSpotRole(needed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.needsSpotRole = true
+	s.needsSpotRole = needed
 }
 
 // spotRole says that a spot instance cannot be launched because the service-linked role is

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
 )
@@ -28,6 +29,7 @@ const (
 type resource struct {
 	id, kind string
 	tags     map[string]string
+	settled  time.Time // when the last change of the tags is seen
 }
 
 func (r *resource) key() string { return r.id }

@@ -34,7 +34,10 @@ type Config struct {
 	SpotNotice time.Duration // warning to interruption; 0: two minutes
 	StartTime  time.Duration // pending to running; 0: at once after the launch
 	StopTime   time.Duration // shutting-down to terminated; 0: at once
-	Seed       uint64        // of ids; 0: ids differ in every run
+	// Lag is the longest time until a change is seen: a new instance or template, a state,
+	// tags. It is drawn for each change; 0: changes are seen at once.
+	Lag  time.Duration
+	Seed uint64 // of ids; 0: ids differ in every run
 }
 
 // Profile is an instance profile of IAM. RoleARN is empty where no role was
@@ -76,6 +79,9 @@ type Service struct {
 	draining     bool
 
 	needsSpotRole bool // see RequireSpotRole
+	keyRefused    bool // see RefuseKey
+	storms        int  // see Storm
+	kept          []string
 }
 
 // New makes a service without any network, image or instance.

@@ -43,7 +43,7 @@ func createTags(c *call, in *tagsRequest) (any, error) {
 		}
 	}
 	for _, r := range found {
-		maps.Copy(r.tags, tagMap(tags))
+		c.s.retag(r, func() { maps.Copy(r.tags, tagMap(tags)) })
 	}
 	return done{true}, nil
 }
@@ -70,12 +70,14 @@ func deleteTags(c *call, in *tagsRequest) (any, error) {
 		return nil, err
 	}
 	for _, r := range found {
-		maps.DeleteFunc(r.tags, func(key, have string) bool {
-			if strings.HasPrefix(key, "aws:") {
-				return false
-			}
-			return len(in.Tags) == 0 || slices.ContainsFunc(in.Tags, func(t tagRequest) bool {
-				return t.Key == key && (t.Value == nil || *t.Value == have)
+		c.s.retag(r, func() {
+			maps.DeleteFunc(r.tags, func(key, have string) bool {
+				if strings.HasPrefix(key, "aws:") {
+					return false
+				}
+				return len(in.Tags) == 0 || slices.ContainsFunc(in.Tags, func(t tagRequest) bool {
+					return t.Key == key && (t.Value == nil || *t.Value == have)
+				})
 			})
 		})
 	}

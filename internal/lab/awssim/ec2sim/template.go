@@ -19,6 +19,7 @@ type template struct {
 	name      string
 	createdBy string
 	created   time.Time
+	visible   time.Time
 	data      launchData
 }
 
@@ -51,13 +52,13 @@ func (s *Service) findTemplate(id, name string) (*template, error) {
 	case id != "" && name != "":
 		return nil, wire.Errorf("InvalidParameterCombination", "The request must contain either a launch template ID or a launch template name, not both.")
 	case id != "":
-		if t, ok := s.templates[id]; ok {
+		if t, ok := s.templates[id]; ok && !t.visible.After(s.cfg.Now()) {
 			return t, nil
 		}
 		return nil, notFound(id)
 	case name != "":
 		for _, t := range s.templates {
-			if t.name == name {
+			if t.name == name && !t.visible.After(s.cfg.Now()) {
 				return t, nil
 			}
 		}
@@ -89,7 +90,7 @@ func createLaunchTemplate(c *call, in *createLaunchTemplateRequest) (any, error)
 		}
 		t := &template{
 			resource: c.s.newResource(kindTemplate, "lt", tags), name: in.Name,
-			createdBy: c.req.Identity.ARN, created: c.s.cfg.Now(), data: in.Data,
+			createdBy: c.req.Identity.ARN, created: c.s.cfg.Now(), visible: c.s.cfg.Now().Add(c.s.draw()), data: in.Data,
 		}
 		c.s.templates[t.id] = t
 		return templateAnswer{c.s.templateItem(t)}, nil
@@ -137,7 +138,13 @@ type describeLaunchTemplatesRequest struct {
 }
 
 func describeLaunchTemplates(c *call, in *describeLaunchTemplatesRequest) (any, error) {
-	found, err := pick(in.IDs, c.s.templates, notFound)
+	visible := map[string]*template{}
+	for id, t := range c.s.templates {
+		if !t.visible.After(c.s.cfg.Now()) {
+			visible[id] = t
+		}
+	}
+	found, err := pick(in.IDs, visible, notFound)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package ec2sim
 
 import (
 	"hash/fnv"
+	"slices"
 	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
@@ -63,12 +64,40 @@ type offering struct {
 }
 
 // SetCapacity sets how many more instances can be launched of the offering;
-// with n <= 0 launches fail with InsufficientInstanceCapacity. A terminated
-// instance gives its place back. Offerings that were never set are unlimited.
+// with n = 0 launches fail with InsufficientInstanceCapacity. A terminated
+// instance gives its place back. Offerings that were never set are unlimited, as are those
+// with n < 0.
 func (s *Service) SetCapacity(capacityType, instanceType, zone string, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.capacity[offering{capacityType, instanceType, zone}] = max(n, 0)
+	if n < 0 {
+		delete(s.capacity, offering{capacityType, instanceType, zone})
+		return
+	}
+	s.capacity[offering{capacityType, instanceType, zone}] = n
+}
+
+// Storm leaves the region without capacity for launches, but for those of the types to keep;
+// what is set of single offerings counts again once the returned function has ended it.
+func (s *Service) Storm(keep ...string) (end func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.storms++
+	s.kept = keep
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.storms--
+	}
+}
+
+// room is how many more instances of the offering can be launched; false for any number.
+func (s *Service) room(off offering) (left int, limited bool) {
+	if s.storms > 0 && !slices.Contains(s.kept, off.instanceType) {
+		return 0, true
+	}
+	left, limited = s.capacity[off]
+	return left, limited
 }
 
 // RealMemoryBytes is what a machine of the type really has for its operating

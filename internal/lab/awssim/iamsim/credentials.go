@@ -60,6 +60,15 @@ func (s *Service) Credential(accessKeyID string) (Credential, bool) {
 	return sess.credential, true
 }
 
+// ExpireSessions makes all temporary credentials expire now.
+func (s *Service) ExpireSessions() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, x := range s.sessions {
+		x.credential.Expiration = s.now().UTC().Truncate(time.Second)
+	}
+}
+
 // Role is what STS and EKS need to know of a role.
 type Role struct {
 	Name, ARN, ID string

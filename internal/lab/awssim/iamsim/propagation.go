@@ -2,6 +2,7 @@ package iamsim
 
 import (
 	"maps"
+	"math/rand/v2"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/policy"
@@ -28,19 +29,34 @@ type roleView struct {
 func (s *Service) SetPropagationDelay(delay time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.delay, s.views = delay, nil
+	s.delay, s.views = func() time.Duration { return delay }, nil
 	if delay > 0 {
 		s.views = []view{s.viewFrom(s.now())}
 	}
 }
 
-// publish makes the present state visible after the delay.
+// SetLag does it with delays that are drawn for each change, up to the most.
+func (s *Service) SetLag(most time.Duration) {
+	s.SetPropagationDelay(most)
+	if most > 0 {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.delay = func() time.Duration { return rand.N(most) } //nolint:gosec // no secret
+	}
+}
+
+// publish makes the present state visible after the delay, and not before an older one.
 func (s *Service) publish() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.delay > 0 {
-		s.views = append(s.views, s.viewFrom(s.now().Add(s.delay)))
+	if len(s.views) == 0 { // changes are visible at once
+		return
 	}
+	from := s.now().Add(s.delay())
+	if last := s.views[len(s.views)-1].from; from.Before(last) {
+		from = last
+	}
+	s.views = append(s.views, s.viewFrom(from))
 }
 
 func (s *Service) viewFrom(from time.Time) view {

@@ -35,9 +35,9 @@ type Service struct {
 	policies  map[string]*managed   // by ARN, those of AWS included
 	profiles  map[string]*profile   // by name
 	providers map[string]*provider
-	deletions map[string]deletion // of service-linked roles, by task id
-	delay     time.Duration       // until the rest of the cloud sees a change
-	views     []view              // with a delay: what it sees, from when on
+	deletions map[string]deletion  // of service-linked roles, by task id
+	delay     func() time.Duration // drawn for each change; see SetPropagationDelay
+	views     []view               // with a delay: what it sees, from when on
 }
 
 type user struct {

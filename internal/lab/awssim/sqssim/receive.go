@@ -172,6 +172,5 @@ func (s *Service) Deliver(ctx context.Context, service, queueARN, body string, c
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, err := found.send(body, service, req.Now)
-	return err
+	return s.delivery.send(found, body, service, req.Now)
 }

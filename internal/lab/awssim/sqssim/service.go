@@ -25,8 +25,9 @@ type Service struct {
 	Config
 	wire.Handlers
 
-	mu     sync.Mutex
-	queues map[string]*queue // by name
+	mu       sync.Mutex
+	queues   map[string]*queue // by name
+	delivery Delivery
 }
 
 // queue is one standard queue; the service's mutex guards it.
