@@ -37,7 +37,7 @@ func (l *Lab) startCloud(context.Context) error {
 	var err error
 	l.Cloud, err = awssim.New(awssim.Options{
 		Region: l.Region, Account: Account, Logger: l.logger("aws"), JWKS: l.publishedKeys, SpotNotice: l.options.Shorter(spotNotice),
-		StartTime: l.options.StartTime, StopTime: l.options.StopTime,
+		StartTime: l.options.StartTime, StopTime: l.options.StopTime, CallTime: l.options.CallTime, Lag: l.options.Lag,
 	})
 	if err != nil {
 		return err
@@ -146,7 +146,12 @@ func (l *Lab) startMachines(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("version read: %w", err)
 	}
+	second, err := l.faultClients()
+	if err != nil {
+		return err
+	}
 	l.Machines = machine.NewHost(machine.Options{
+		Second: second,
 		Region: l.Region, STSURL: l.Cloud.URL(), Metadata: metadata{l.Cloud}, Hardware: l.hardware, BootDelay: l.options.BootDelay,
 		KubeletVersion: version.GitVersion, Annotations: nodeAnnotations(), Logger: l.logger("machine"),
 	})
@@ -170,7 +175,7 @@ func (l *Lab) startMachines(ctx context.Context) error {
 				ID: i.ID, Type: i.Type, Zone: i.Zone, PrivateIP: i.PrivateIP, PrivateDNSName: i.PrivateDNSName,
 				UserData: []byte(i.UserData), Image: i.ImageName, DataVolumeBytes: i.DataVolumeGiB << 30,
 			})
-		case ec2sim.StateShuttingDown, ec2sim.StateTerminated:
+		case ec2sim.StateStopping, ec2sim.StateStopped, ec2sim.StateShuttingDown, ec2sim.StateTerminated:
 			l.Machines.Stop(i.ID)
 			l.controller.Kick()
 		}
@@ -221,6 +226,7 @@ func (s instances) Instance(id string) (cloudctl.Instance, bool) {
 		if i.ID == id && i.State != ec2sim.StateTerminated {
 			return cloudctl.Instance{
 				Type: i.Type, Zone: i.Zone, ZoneID: i.ZoneID, Region: s.region, PrivateIP: i.PrivateIP, PrivateDNSName: i.PrivateDNSName,
+				Stopped: i.State == ec2sim.StateStopped,
 			}, true
 		}
 	}

@@ -48,7 +48,7 @@ func (l *Lab) startBootstrapNodes(ctx context.Context) error {
 		}
 		zone := l.options.Zones[i%len(l.options.Zones)]
 		k, err := kubelet.Start(ctx, kubelet.Options{
-			Name: name, Config: config, Dir: l.Dir, Version: version.GitVersion,
+			Name: name, Config: config, PodAPIServer: "https://" + l.network.Addr, Dir: l.Dir, Version: version.GitVersion,
 			CertPEM: serving.Cert, KeyPEM: serving.Key, APIServer: controlplane.KubeletClient,
 			InternalIP:  fmt.Sprintf("10.0.192.%d", 11+i), // the part of the VPC that no subnet has
 			Annotations: nodeAnnotations(),

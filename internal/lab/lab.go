@@ -20,9 +20,11 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ec2sim"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/cloudctl"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/controlplane"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/faults"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/kubelet"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/machine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/proc"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/relay"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/toolchain"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/webhook"
 )
@@ -48,6 +50,7 @@ type Lab struct {
 	Processes   *proc.Set            // start helpers here and they end with the laboratory
 	Dir         string               // scratch directory of this run
 	Admin       kubernetes.Interface // AdminConfig's clients
+	Faults      *faults.Server       // what can go wrong in this laboratory, at a control endpoint
 
 	options    Options
 	root       string
@@ -55,6 +58,7 @@ type Lab struct {
 	hook       *webhook.Server
 	controller *cloudctl.Controller
 	kubelets   []*kubelet.Kubelet
+	network    *relay.Relay // between pods and the API server
 	types      map[string]ec2sim.Type
 }
 
@@ -89,7 +93,9 @@ func (l *Lab) start(ctx context.Context) error {
 		{"control plane", l.startPlane},
 		{"cluster", l.furnish},
 		{"machines", l.startMachines},
+		{"network", l.startNetwork},
 		{"bootstrap nodes", l.startBootstrapNodes},
+		{"faults", l.startFaults},
 	} {
 		began := time.Now()
 		if err := step.run(ctx); err != nil {
@@ -215,6 +221,10 @@ func (l *Lab) logger(name string) hclog.Logger { return l.options.Logger.Named(n
 
 // Close stops everything and removes the scratch directory.
 func (l *Lab) Close() error {
+	var errs []error
+	if l.Faults != nil {
+		errs = append(errs, l.Faults.Close())
+	}
 	var nodes sync.WaitGroup
 	for _, k := range l.kubelets {
 		nodes.Go(k.Close)
@@ -229,12 +239,11 @@ func (l *Lab) Close() error {
 	if l.Processes != nil {
 		l.Processes.Close(stopGrace)
 	}
-	var errs []error
 	for _, c := range []struct {
 		name string
 		io.Closer
 		set bool
-	}{{"webhook", l.hook, l.hook != nil}, {"simulated AWS", l.Cloud, l.Cloud != nil}} {
+	}{{"network", l.network, l.network != nil}, {"webhook", l.hook, l.hook != nil}, {"simulated AWS", l.Cloud, l.Cloud != nil}} {
 		if !c.set {
 			continue
 		}

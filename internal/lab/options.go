@@ -46,6 +46,12 @@ type Options struct {
 	// about what Amazon Linux 2023 takes.
 	BootDelay time.Duration
 
+	// CallTime is how long a call to AWS takes, drawn between the two; zero: 50 and 400 ms,
+	// about what AWS takes. Lag is the longest time until a change in EC2 or IAM is seen by
+	// other calls, drawn for each; zero: 5 s.
+	CallTime [2]time.Duration
+	Lag      time.Duration
+
 	// NodeGrace is how long a kubelet is silent before its node is NotReady; zero: 50 s,
 	// the default of Kubernetes. Kubelets send heartbeats five times in it.
 	NodeGrace time.Duration
@@ -86,6 +92,9 @@ func (o Options) withDefaults() Options {
 	o.StartTime = cmp.Or(o.StartTime, o.Shorter(5*time.Second))
 	o.StopTime = cmp.Or(o.StopTime, o.Shorter(30*time.Second))
 	o.BootDelay = cmp.Or(o.BootDelay, o.Shorter(30*time.Second))
+	o.CallTime[0] = cmp.Or(o.CallTime[0], o.Shorter(50*time.Millisecond))
+	o.CallTime[1] = cmp.Or(o.CallTime[1], o.Shorter(400*time.Millisecond))
+	o.Lag = cmp.Or(o.Lag, o.Shorter(5*time.Second))
 	o.NodeGrace = cmp.Or(o.NodeGrace, o.Shorter(50*time.Second))
 	return o
 }

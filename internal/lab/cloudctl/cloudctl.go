@@ -27,6 +27,9 @@ const User = "eks:cloud-controller-manager"
 // uninitialized is the taint of a node that waits for this controller.
 const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 
+// shutdown is the taint of a node whose instance was stopped.
+const shutdown = "node.cloudprovider.kubernetes.io/shutdown"
+
 // retry is how long after a failure or without any news all nodes are looked
 // at again.
 const retry = 5 * time.Second
@@ -35,6 +38,7 @@ const retry = 5 * time.Second
 type Instance struct {
 	Type, Zone, ZoneID, Region string
 	PrivateIP, PrivateDNSName  string
+	Stopped                    bool
 }
 
 // Cloud finds an instance by id; false for one that is terminated or unknown.
@@ -134,10 +138,16 @@ func (c *Controller) reconcile(ctx context.Context, n *corev1.Node) error {
 		c.logger.Info("node deleted: its instance is gone", "node", n.Name, "instance", id)
 		return c.clients.CoreV1().Nodes().Delete(ctx, n.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(n.UID))})
 	}
-	if !slices.ContainsFunc(n.Spec.Taints, isUninitialized) {
-		return nil
+	switch {
+	case slices.ContainsFunc(n.Spec.Taints, isUninitialized):
+		return c.initialize(ctx, n, instance)
+	case instance.Stopped && !slices.ContainsFunc(n.Spec.Taints, isShutdown):
+		node := n.DeepCopy()
+		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: shutdown, Effect: corev1.TaintEffectNoSchedule})
+		_, err := c.clients.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{})
+		return err
 	}
-	return c.initialize(ctx, n, instance)
+	return nil
 }
 
 // initialize writes the addresses first: with the taint gone the node is used.
@@ -161,6 +171,8 @@ func (c *Controller) initialize(ctx context.Context, n *corev1.Node, i Instance)
 	_, err := c.clients.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{})
 	return err
 }
+
+func isShutdown(t corev1.Taint) bool { return t.Key == shutdown }
 
 func isUninitialized(t corev1.Taint) bool { return t.Key == uninitialized }
 

@@ -23,6 +23,9 @@ import (
 // a machine without a network has no other, hence an address of the VPC.
 const advertised = "10.0.0.2"
 
+// apiServer is the component's name.
+const apiServer = "kube-apiserver"
+
 // KubeletClient is the user that the API server is to kubelets.
 const KubeletClient = "kube-apiserver-kubelet-client"
 
@@ -121,9 +124,8 @@ func (c *ControlPlane) startAPIServer(ctx context.Context) error {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(c.authority.PEM())
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
-	defer client.CloseIdleConnections()
-	port, err := c.retryPort(ctx, "kube-apiserver", func(port int) (*proc.Process, error) {
-		return c.run("kube-apiserver", c.options.Binaries.APIServer, append([]string{
+	c.serve = func(port int) (*proc.Process, error) {
+		return c.run(apiServer, c.options.Binaries.APIServer, append([]string{
 			"--etcd-servers=" + c.EtcdURL, "--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(port),
 			"--advertise-address=" + advertised, "--endpoint-reconciler-type=none",
 			// Where a process can be reached is no address of the VPC: see package kubelet.
@@ -135,9 +137,12 @@ func (c *ControlPlane) startAPIServer(ctx context.Context) error {
 			"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
 			"--shutdown-watch-termination-grace-period=0s", "--profiling=false",
 		}, files...))
-	}, func(ctx context.Context, port int) error {
+	}
+	c.ready = func(ctx context.Context, port int) error {
+		defer client.CloseIdleConnections()
 		return get(ctx, client, fmt.Sprintf("https://127.0.0.1:%d/readyz", port), c.adminToken)
-	})
+	}
+	port, err := c.retryPort(ctx, apiServer, c.serve, c.ready)
 	if err != nil {
 		return err
 	}

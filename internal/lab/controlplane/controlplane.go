@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -50,7 +52,10 @@ type ControlPlane struct {
 	options    Options
 	authority  *Authority
 	adminToken string
-	running    map[string]*proc.Process // by component; used by Start only
+	running    map[string]*proc.Process // by component; used by Start and restarts
+	serve      func(port int) (*proc.Process, error)
+	ready      func(context.Context, int) error
+	restarting atomic.Bool // of the API server
 }
 
 // Start launches the components and returns when the API server is ready.
@@ -64,7 +69,7 @@ func Start(ctx context.Context, o Options) (*ControlPlane, error) {
 		run  func(context.Context) error
 	}{
 		{"etcd", c.startEtcd},
-		{"kube-apiserver", c.startAPIServer},
+		{apiServer, c.startAPIServer},
 		{"kube-controller-manager", c.startControllerManager},
 		{"kube-scheduler", c.startScheduler},
 		{"kwok", c.startKwok},
@@ -104,9 +109,41 @@ func (c *ControlPlane) run(name, binary string, args []string) (*proc.Process, e
 // laboratory only looks alive.
 func (c *ControlPlane) watch(name string, p *proc.Process) {
 	<-p.Done()
-	if !c.options.Processes.Closing() {
+	if !c.options.Processes.Closing() && !(name == apiServer && c.restarting.Load()) {
 		c.options.Logger.Error("component ended", "component", name, "exit-code", p.ExitCode(), "log", tail(c.LogFile(name), 5))
 	}
+}
+
+// RestartAPIServer ends the API server without notice and starts it again on its port after it
+// was down for a while. It returns when it is ready.
+func (c *ControlPlane) RestartAPIServer(ctx context.Context, down time.Duration) error {
+	if !c.restarting.CompareAndSwap(false, true) {
+		return fmt.Errorf("%s restart: %w", apiServer, errRestarting)
+	}
+	defer c.restarting.Store(false)
+	old, ok := c.options.Processes.Find(apiServer)
+	if !ok {
+		return fmt.Errorf("%s restart: %w", apiServer, ErrExited)
+	}
+	old.Kill()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(down):
+	}
+	port, err := strconv.Atoi(c.Endpoint[strings.LastIndexByte(c.Endpoint, ':')+1:])
+	if err != nil {
+		return fmt.Errorf("%s restart: %w", apiServer, err)
+	}
+	p, err := c.serve(port)
+	if err != nil {
+		return fmt.Errorf("%s restart: %w", apiServer, err)
+	}
+	if err := c.await(ctx, apiServer, p, func(ctx context.Context) error { return c.ready(ctx, port) }); err != nil {
+		return fmt.Errorf("%s restart: %w", apiServer, err)
+	}
+	go c.watch(apiServer, p)
+	return nil
 }
 
 // retryPort starts a listening component until it is ready, each time on

@@ -25,18 +25,20 @@ import (
 
 // Options is what one node's stand-in is made of.
 type Options struct {
-	Name        string
-	Config      *rest.Config // as system:node:<Name> of group system:nodes
-	Dir         string       // for pods' files; logs go to Dir/logs
-	InternalIP  string
-	CertPEM     []byte // of the server that the API server calls, for localhost
-	KeyPEM      []byte
-	APIServer   string // the user that the API server is here: nobody else is answered
-	Labels      map[string]string
-	Annotations map[string]string
-	Taints      []corev1.Taint
-	Capacity    corev1.ResourceList // allocatable as well
-	Version     string              // kubelet version to report
+	Name   string
+	Config *rest.Config // as system:node:<Name> of group system:nodes
+	// PodAPIServer is where pods find the API server; empty: where Config has it.
+	PodAPIServer string
+	Dir          string // for pods' files; logs go to Dir/logs
+	InternalIP   string
+	CertPEM      []byte // of the server that the API server calls, for localhost
+	KeyPEM       []byte
+	APIServer    string // the user that the API server is here: nobody else is answered
+	Labels       map[string]string
+	Annotations  map[string]string
+	Taints       []corev1.Taint
+	Capacity     corev1.ResourceList // allocatable as well
+	Version      string              // kubelet version to report
 
 	Images    map[string]string // image repository, without tag and digest -> local program
 	Env       []string          // NAME=value for every process: where the simulated cloud answers

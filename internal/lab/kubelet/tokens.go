@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -43,7 +44,7 @@ func (p *pod) kubeconfig(c corev1.Container) (string, error) {
 		dir := p.volumeDir(m.Name)
 		config := clientcmdapi.NewConfig()
 		config.Clusters["in-cluster"] = &clientcmdapi.Cluster{
-			Server: p.kubelet.options.Config.Host, CertificateAuthority: filepath.Join(dir, "ca.crt"),
+			Server: cmp.Or(p.kubelet.options.PodAPIServer, p.kubelet.options.Config.Host), CertificateAuthority: filepath.Join(dir, "ca.crt"),
 		}
 		config.AuthInfos["pod"] = &clientcmdapi.AuthInfo{TokenFile: filepath.Join(dir, "token")}
 		config.Contexts["pod"] = &clientcmdapi.Context{Cluster: "in-cluster", AuthInfo: "pod", Namespace: p.object.Namespace}

@@ -17,6 +17,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
+// secondName is what the second Node of a machine has at the end of its name.
+const secondName = "-again"
+
 // Waits between attempts to join; a kubelet tries for as long as it runs.
 const (
 	firstRetry = 500 * time.Millisecond
@@ -52,6 +55,9 @@ type Options struct {
 	KubeletVersion string            // e.g. v1.36.3
 	Annotations    map[string]string // put on every Node, so that KWOK knows it
 	Logger         hclog.Logger
+	// Second registers the second Node of a machine that joins twice: NodeRestriction would
+	// refuse a kubelet that writes another node than its own. Nil: no machine joins twice.
+	Second kubernetes.Interface
 }
 
 // Entry is one line of a machine's boot log.
@@ -77,6 +83,7 @@ type Host struct {
 
 	mu       sync.Mutex
 	delay    time.Duration
+	twice    bool
 	machines map[string]*running
 }
 
@@ -97,6 +104,14 @@ func (h *Host) SetBootDelay(d time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.delay = d
+}
+
+// SetJoinTwice makes machines that join from now on register a second Node with the same
+// instance, as after a change of the host's name.
+func (h *Host) SetJoinTwice(twice bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.twice = twice
 }
 
 // Start boots a machine; an instance that already runs is left alone.
@@ -206,6 +221,13 @@ func (h *Host) join(ctx context.Context, i Instance) error {
 		return err
 	}
 	_, err = clients.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
+	if err == nil && h.joinsTwice() {
+		i.PrivateDNSName += secondName
+		if node, err = h.nodeOf(i, hardware, k); err != nil {
+			return err
+		}
+		_, err = h.options.Second.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
+	}
 	if apierrors.IsAlreadyExists(err) { // an answer got lost, or the name's last owner is not gone yet
 		have, getErr := clients.CoreV1().Nodes().Get(ctx, node.Name, metav1.GetOptions{})
 		if getErr == nil && have.Spec.ProviderID == node.Spec.ProviderID {
@@ -216,6 +238,12 @@ func (h *Host) join(ctx context.Context, i Instance) error {
 		return fmt.Errorf("node %s register: %w", node.Name, err)
 	}
 	return nil
+}
+
+func (h *Host) joinsTwice() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.twice && h.options.Second != nil
 }
 
 // clients speak to the API server with the credentials of the instance profile's role.

@@ -138,6 +138,13 @@ func (s *Set) Find(name string) (*Process, bool) {
 	return nil, false
 }
 
+// All are the processes that run.
+func (s *Set) All() []*Process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.processes)
+}
+
 // Closing says whether the processes are being stopped, or are.
 func (s *Set) Closing() bool {
 	s.mu.Lock()

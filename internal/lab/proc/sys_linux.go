@@ -10,3 +10,9 @@ const supported = true
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
+
+// Pause stops the process from running until Resume; it holds its connections meanwhile.
+func (p *Process) Pause() error { return p.cmd.Process.Signal(syscall.SIGSTOP) }
+
+// Resume lets a paused process run.
+func (p *Process) Resume() error { return p.cmd.Process.Signal(syscall.SIGCONT) }

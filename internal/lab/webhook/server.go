@@ -14,10 +14,13 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 )
 
-// Paths of the two webhooks.
+// Paths of the two webhooks of EKS, and of those that somebody else installed and that do not
+// work as they should.
 const (
 	TokenPath = "/token-review"
 	PodPath   = "/pod-identity"
+	DenyPath  = "/deny"
+	HangPath  = "/hang"
 )
 
 // Verifier says whom a cluster token belongs to; an error means nobody.
@@ -64,6 +67,8 @@ func Start(o Options) (*Server, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+TokenPath, s.reviewToken)
 	mux.HandleFunc("POST "+PodPath, s.mutatePod)
+	mux.HandleFunc("POST "+DenyPath, s.deny)
+	mux.HandleFunc("POST "+HangPath, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	s.http = &http.Server{
 		Handler: mux, ReadHeaderTimeout: 10 * time.Second,
 		ErrorLog:  o.Logger.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/demo"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/faults"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/quickstart"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/toolchain"
 )
@@ -142,4 +144,26 @@ What to try (kubectl and aws are yours to bring):
   kubectl create deployment inflate --image=any --replicas=5
   kubectl get nodeclaims,nodes,pods       what the daemon makes of it
 `, dir, tofu)
+	welcomeFaults(out, l.Faults.URL(), l.Faults.Known())
+}
+
+// welcomeFaults says what can go wrong, a line each.
+func welcomeFaults(out io.Writer, url string, known []faults.Known) {
+	fmt.Fprintf(out, `
+What can go wrong (for=30s ends a fault by itself, as DELETE %[1]s ends all):
+
+`, url)
+	for _, f := range known {
+		var query []string
+		for _, p := range f.Takes {
+			if p.Default != "" || !p.Optional {
+				query = append(query, p.Name+"="+cmp.Or(p.Default, strings.ToUpper(p.Name)))
+			}
+		}
+		call := f.Name
+		if len(query) > 0 {
+			call += "?" + strings.Join(query, "&")
+		}
+		fmt.Fprintf(out, "  curl -X POST '%s/%s'\n      %s\n", url, call, f.Does)
+	}
 }
