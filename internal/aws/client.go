@@ -135,6 +135,9 @@ func NewFrom(sdk awssdk.Config, c Config) (*Clients, error) {
 	}
 	follows := &clock{}
 	sdk.APIOptions = append(slices.Clone(sdk.APIOptions), append(apiOptions(c), follows.follow)...)
+	if cache, ok := sdk.Credentials.(*awssdk.CredentialsCache); ok {
+		sdk.APIOptions = append(sdk.APIOptions, (&renewal{cache: cache}).follow)
+	}
 	clients := newClients(sdk, c)
 	clients.clock = follows
 	return clients, nil

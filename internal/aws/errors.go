@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"regexp"
 	"strings"
 
@@ -142,6 +143,28 @@ func Unanswered(err error) bool {
 	return !errors.Is(err, ErrCredentials) && !errors.Is(err, ErrThrottled) && (errors.Is(err, ErrUnreachable) || errors.Is(err, context.DeadlineExceeded))
 }
 
+// Away says whether the service is at fault, and not what was asked: it throttles, it does not
+// answer, or it answers that it cannot at the moment.
+func Away(err error) bool {
+	var api smithy.APIError
+	var answer interface{ HTTPStatusCode() int }
+	return errors.Is(err, ErrThrottled) || Unanswered(err) || errors.As(err, &api) && api.ErrorFault() == smithy.FaultServer ||
+		errors.As(err, &answer) && answer.HTTPStatusCode() >= http.StatusInternalServerError
+}
+
+// Code is the code by which a service names the error; of one that no service has answered, what
+// kind of error it is.
+func Code(err error) string {
+	var api smithy.APIError
+	switch {
+	case errors.As(err, &api):
+		return api.ErrorCode()
+	case Away(err):
+		return "away"
+	}
+	return "other"
+}
+
 func classify(err error) error {
 	var api smithy.APIError
 	if !errors.As(err, &api) {
@@ -192,7 +215,7 @@ func kindOf(code string) error {
 		return ErrConcurrent
 	case "IdempotentParameterMismatch":
 		return ErrIdempotentParameterMismatch
-	case "ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId", "UnrecognizedClientException",
+	case "ExpiredToken", "ExpiredTokenException", "RequestExpired", "InvalidClientTokenId", "UnrecognizedClientException",
 		"SignatureDoesNotMatch", "InvalidSignatureException", "InvalidIdentityToken", "AuthFailure":
 		return ErrCredentials
 	}

@@ -27,6 +27,7 @@ type attempt struct {
 	number int
 	frozen *frozen   // nil: the attempt launched nothing
 	called time.Time // when its last call ended at the latest; zero: it was not called
+	first  bool      // no call has had its token yet
 	// stamp is annotations that are written with the request: the hash of the class that it
 	// was made from, and the instance profile. A class that changes before the launch is then
 	// found to have drifted.

@@ -18,6 +18,12 @@ const (
 	// for another reason than capacity, such as a missing permission. The pause doubles with
 	// each failure in a row: some 20 calls in the first hour, then 12 an hour.
 	firstErrorPause, longestErrorPause = time.Second, 5 * time.Minute
+	// longestAwayPause is the longest while EC2 itself is at fault: nobody mends that by hand,
+	// and pods are to run within a minute of its return.
+	longestAwayPause = 30 * time.Second
+	// templatePoll is how soon a launch is tried again whose launch template EC2 does not know
+	// yet: it was made a moment ago.
+	templatePoll = time.Second
 )
 
 // gate lets launch calls of a pool through few at a time, and later and later while they
@@ -87,8 +93,9 @@ func (g *gate) lacked(pool string) {
 }
 
 // failed notes that a call for the pool failed for another reason, and returns when the
-// next may come. Answers to calls that were under way together make the pause no longer.
-func (g *gate) failed(pool string, now time.Time) (next time.Time) {
+// next may come, after the longest pause at the latest. Answers to calls that were under way
+// together make the pause no longer.
+func (g *gate) failed(pool string, now time.Time, longest time.Duration) (next time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	l := g.of(pool)
@@ -97,7 +104,7 @@ func (g *gate) failed(pool string, now time.Time) (next time.Time) {
 	}
 	pause := firstErrorPause
 	for range l.errors {
-		pause = min(2*pause, longestErrorPause)
+		pause = min(2*pause, longest)
 	}
 	l.errors, l.until = l.errors+1, now.Add(pause)
 	return l.until

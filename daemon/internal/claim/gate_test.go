@@ -27,7 +27,7 @@ func TestGate_NodeClaimsOfAPoolThatFailsMakeFewCalls(t *testing.T) {
 	for now := begin; now.Before(begin.Add(3 * time.Hour)); now = now.Add(gatePoll) {
 		for i, at := range answers {
 			if !now.Before(at) {
-				g.failed("pool", now)
+				g.failed("pool", now, longestErrorPause)
 				g.leave("pool")
 				delete(answers, i)
 			}
@@ -82,7 +82,7 @@ func TestGate_SuccessesLetMoreCallsGoAndAFailureOne(t *testing.T) {
 	if n := pass(); n != 1 {
 		t.Errorf("%d calls after a failure", n)
 	}
-	if next := g.failed("pool", now); next.Sub(now) != firstErrorPause || g.enter("pool", now) != firstErrorPause {
+	if next := g.failed("pool", now, longestErrorPause); next.Sub(now) != firstErrorPause || g.enter("pool", now) != firstErrorPause {
 		t.Errorf("the pause after an error is %s", next.Sub(now))
 	}
 	if g.succeeded("pool"); g.pools["pool"].errors != 0 || g.enter("pool", now) != 0 {
@@ -124,5 +124,17 @@ func TestLaunch_ANodeClaimWhoseOfferingsHaveJustFailedMakesNoCall(t *testing.T) 
 	}
 	if len(core.last.Unavailable) != 1 || len(core.last.Failing) != 1 {
 		t.Errorf("the core knows %+v", core.last)
+	}
+}
+
+// An outage of EC2 is over for pods within a minute.
+func TestGate_PauseIsShortWhileEC2IsAtFault(t *testing.T) {
+	var g gate
+	now := time.Unix(10_000, 0)
+	for range 20 {
+		now = g.failed("pool", now, longestAwayPause)
+	}
+	if next := g.failed("pool", now, longestAwayPause); next.Sub(now) != longestAwayPause {
+		t.Errorf("the pause after 20 failures is %s, want %s", next.Sub(now), longestAwayPause)
 	}
 }

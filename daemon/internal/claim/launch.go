@@ -93,7 +93,7 @@ func (c *Controller) launch(ctx context.Context, claim *v1.NodeClaim) (time.Dura
 		}
 	}
 	if anew {
-		last = attempt{number: last.number + 1, frozen: &frozen{Began: c.Now().UTC(), Request: order.request}, stamp: order.stamp}
+		last = attempt{number: last.number + 1, frozen: &frozen{Began: c.Now().UTC(), Request: order.request}, stamp: order.stamp, first: true}
 		if claim, err = last.write(ctx, c, claim); err != nil {
 			return 0, err
 		}
@@ -135,12 +135,17 @@ func (c *Controller) call(ctx context.Context, claim *v1.NodeClaim, order order,
 		c.unlaunched.Store(claim.UID, true)
 		c.Recorder.LaunchFailed(claim, err)
 		return 0, c.deleteClaim(ctx, claim) // a new plan follows for its pods, without these offerings
-	case errors.Is(err, aws.ErrLaunchTemplateNotFound):
+	}
+	unseen := errors.Is(err, aws.ErrLaunchTemplateNotFound)
+	young := unseen && c.templates.young(order.request.Templates(), c.Now())
+	if unseen && !young {
 		for _, t := range order.by.made {
 			c.templates.made.Delete(t.name)
 		}
 	}
-	nothing := errors.Is(err, aws.ErrNothingLaunched)
+	// The first call with a token launches nothing without its launch template. A later one
+	// may get that answer, too, where the first answer got lost.
+	nothing := errors.Is(err, aws.ErrNothingLaunched) || unseen && last.first
 	if nothing && len(launched.Failed) > 0 {
 		c.tried(claim, catalog.OfferingKey{}, launched.Failed)
 	}
@@ -153,6 +158,10 @@ func (c *Controller) call(ctx context.Context, claim *v1.NodeClaim, order order,
 		}
 		claim = next
 	}
+	if young {
+		c.Logger.Debug("launch waits until EC2 knows the launch template that was just made", "nodeclaim", claim.Name)
+		return templatePoll, nil
+	}
 	return c.callFailed(ctx, claim, err)
 }
 
@@ -163,8 +172,12 @@ func (c *Controller) callFailed(ctx context.Context, claim *v1.NodeClaim, cause 
 	if ctx.Err() != nil {
 		return 0, cause
 	}
-	next := c.gate.failed(poolOf(claim), c.Now())
-	c.Recorder.LaunchesFail(claim, "error", cause.Error(), next)
+	longest := longestErrorPause
+	if aws.Away(cause) {
+		longest = longestAwayPause
+	}
+	next := c.gate.failed(poolOf(claim), c.Now(), longest)
+	c.Recorder.LaunchesFail(claim, aws.Code(cause), cause.Error(), next)
 	return c.launchFailed(ctx, claim, cause)
 }
 
@@ -184,7 +197,7 @@ func (c *Controller) ensureTemplate(ctx context.Context, t awsspec.LaunchTemplat
 	}
 	name, err := c.Cloud.EnsureLaunchTemplate(ctx, t)
 	if err == nil {
-		c.templates.made.Store(name, true)
+		c.templates.made.Store(name, c.Now())
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package claim
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -307,5 +308,27 @@ func TestLaunch_ADaemonThatStartsSendsTheRequestOfTheOneBefore(t *testing.T) {
 	l.now = l.now.Add(listingLag)
 	if other := l.try(t); other.ClientToken == first.ClientToken || other.Tags["team"] != "web" {
 		t.Errorf("when EC2 would list an instance: %+v", other)
+	}
+}
+
+func TestLaunch_WaitsForALaunchTemplateThatEC2DoesNotKnowYet(t *testing.T) {
+	l := newLaunching(t)
+	l.ec2.answer = fmt.Errorf("instance launch: %w", aws.ErrLaunchTemplateNotFound)
+	again, err := l.controller.Reconcile(t.Context(), "pool-x")
+	if err != nil || again != templatePoll {
+		t.Errorf("tried again after %s with error %v, want %s and none", again, err, templatePoll)
+	}
+	if wait := l.controller.gate.enter("pool", l.now); wait != 0 {
+		t.Errorf("other launches of the pool wait for %s", wait)
+	}
+	if l.ec2.templates != 1 {
+		t.Errorf("the template was made %d times", l.ec2.templates)
+	}
+	l.now = l.now.Add(listingLag) // it is known by now: somebody has deleted it
+	if _, err := l.controller.Reconcile(t.Context(), "pool-x"); !errors.Is(err, aws.ErrLaunchTemplateNotFound) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := l.controller.Reconcile(t.Context(), "pool-x"); err != nil || l.ec2.templates != 2 {
+		t.Errorf("the template was made %d times, want a second time after it was deleted", l.ec2.templates)
 	}
 }

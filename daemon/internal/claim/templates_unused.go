@@ -24,7 +24,7 @@ const (
 // templatesInUse is what the Controller knows of launch templates, by name. The zero value is
 // ready.
 type templatesInUse struct {
-	made  sync.Map // those that EC2 had when it was last asked
+	made  sync.Map // those that EC2 had when it was last asked, and when that was: time.Time
 	named sync.Map // when a launch last named it: time.Time
 }
 
@@ -37,6 +37,16 @@ func (t *templatesInUse) forget(now time.Time) {
 		}
 		return true
 	})
+}
+
+// young says whether EC2 may not know a template of the launch yet that was made a moment ago.
+func (t *templatesInUse) young(names []string, now time.Time) bool {
+	for _, name := range names {
+		if at, made := t.made.Load(name); made && now.Sub(at.(time.Time)) < listingLag {
+			return true
+		}
+	}
+	return false
 }
 
 // TemplateCollector deletes the launch templates that launches need no more. A launch template

@@ -1,0 +1,54 @@
+package aws_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+)
+
+func TestSim_CredentialsThatAreRefusedBeforeTheirTimeAreFetchedAnew(t *testing.T) {
+	cloud, admin := start(t)
+	ctx := context.Background()
+	made := try[aws.Role](t)(admin.CreateRole(ctx, aws.Role{
+		Name: "reader", TrustPolicy: awsspec.NodeTrust("aws"), InlinePolicies: map[string]string{"read": document("ec2:Describe*")},
+	}))
+	role, _ := cloud.IAM.Role(made.ARN)
+	var fetched atomic.Int32
+	provider := awssdk.CredentialsProviderFunc(func(context.Context) (awssdk.Credentials, error) {
+		fetched.Add(1)
+		c := cloud.IAM.IssueSession(role, "test", time.Hour)
+		return awssdk.Credentials{AccessKeyID: c.AccessKeyID, SecretAccessKey: c.SecretAccessKey, SessionToken: c.SessionToken, CanExpire: true, Expires: c.Expiration}, nil
+	})
+	url := cloud.URL()
+	c := try[*aws.Clients](t)(aws.NewFrom(awssdk.Config{
+		Region: region, BaseEndpoint: &url, Credentials: awssdk.NewCredentialsCache(provider), HTTPClient: awshttp.NewBuildableClient(),
+		Retryer: func() awssdk.Retryer { return retry.NewStandard() },
+	}, aws.Config{}))
+	for n := range 3 {
+		if _, err := c.Instances(ctx, map[string]string{"a": "b"}); err != nil {
+			t.Errorf("call %d: %v", n, err)
+		}
+		if n == 0 {
+			cloud.IAM.ExpireSessions()
+		}
+	}
+	if n := fetched.Load(); n != 2 {
+		t.Errorf("credentials were fetched %d times, want 2", n)
+	}
+	cloud.IAM.ExpireSessions() // again, within the minute
+	if _, err := c.Instances(ctx, map[string]string{"a": "b"}); !errors.Is(err, aws.ErrCredentials) {
+		t.Errorf("%v; want credentials that are not accepted", err)
+	}
+	if n := fetched.Load(); n != 2 {
+		t.Errorf("credentials were fetched %d times within a minute", n)
+	}
+}
