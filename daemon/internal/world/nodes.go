@@ -20,10 +20,10 @@ func (w *World) putNode(n *corev1.Node) []string {
 	if !store(w.objects.nodes, n.Name, n) {
 		return nil
 	}
-	w.unlinkNode(old)
-	if id := n.Spec.ProviderID; id != "" {
-		w.nodeOf[id] = n.Name
+	if old != nil && old.Spec.ProviderID != n.Spec.ProviderID {
+		w.unlinkNode(old)
 	}
+	w.linkNode(n)
 	for _, owner := range n.OwnerReferences {
 		if c := w.objects.claims[owner.Name]; c != nil && c.UID == owner.UID && lostInstance(c) {
 			w.linkClaim(c, w.withInstance(c, nil))
@@ -41,14 +41,77 @@ func (w *World) removeNode(n *corev1.Node) []string {
 	return w.claimsOfNode(n)
 }
 
+// linkNode notes that the Node says that it is the instance of its provider id. Several Nodes say
+// so where a machine has joined again under another name; see elect.
+func (w *World) linkNode(n *corev1.Node) {
+	id := n.Spec.ProviderID
+	first, known := w.nodeOf[id]
+	switch {
+	case id == "":
+	case !known:
+		w.nodeOf[id] = n.Name
+	case first != n.Name && w.twins[id] == nil:
+		w.twins[id] = map[string]bool{first: true, n.Name: true}
+	case first != n.Name:
+		w.twins[id][n.Name] = true
+	}
+	w.elect(id)
+}
+
 func (w *World) unlinkNode(n *corev1.Node) {
 	if n == nil {
 		return
 	}
 	w.touchNode(n)
-	if w.nodeOf[n.Spec.ProviderID] == n.Name {
-		delete(w.nodeOf, n.Spec.ProviderID)
+	id := n.Spec.ProviderID
+	if w.nodeOf[id] == n.Name {
+		delete(w.nodeOf, id)
 	}
+	if delete(w.twins[id], n.Name); w.twins[id] != nil {
+		w.elect(id)
+	}
+	if len(w.twins[id]) < 2 {
+		delete(w.twins, id)
+	}
+}
+
+// elect chooses the Node of an instance that several Nodes say that they are: one that is Ready
+// before others, then the oldest. The others have no NodeClaim.
+func (w *World) elect(id string) {
+	if w.twins[id] == nil {
+		return
+	}
+	var best *corev1.Node
+	for name := range w.twins[id] {
+		if n, there := w.objects.nodes[name]; there && (best == nil || better(n, best)) {
+			best = n
+		}
+	}
+	if best == nil || w.nodeOf[id] == best.Name {
+		return
+	}
+	w.nodeOf[id] = best.Name
+	for name := range w.twins[id] {
+		w.translations.touch(ref{nodeKind, name})
+	}
+	w.touchNode(best)
+}
+
+// better orders the Nodes of one instance.
+func better(a, b *corev1.Node) bool {
+	if x, y := isReady(a), isReady(b); x != y {
+		return x
+	}
+	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.CreationTimestamp.Before(&b.CreationTimestamp)
+	}
+	return a.Name < b.Name
+}
+
+func isReady(n *corev1.Node) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 func (w *World) touchNode(n *corev1.Node) {

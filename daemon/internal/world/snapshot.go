@@ -181,7 +181,11 @@ func add(all *cluster.Removed, one cluster.Removed) {
 // readNode reads the Node. It stays while its NodeClaim cannot be read: nobody knows what
 // that asks for.
 func (w *World) readNode(n *corev1.Node) cluster.Node {
-	x := translate.Node(n, w.claimOf[instanceOf(n.Spec.ProviderID)], w.objects.csiNodes[n.Name], w.translations.drivers)
+	claim := ""
+	if w.nodeOf[n.Spec.ProviderID] == n.Name {
+		claim = w.claimOf[instanceOf(n.Spec.ProviderID)]
+	}
+	x := translate.Node(n, claim, w.objects.csiNodes[n.Name], w.translations.drivers)
 	if c := w.objects.claims[x.Claim]; c != nil && c.Unread != "" {
 		x.DoNotDisrupt = true
 	}

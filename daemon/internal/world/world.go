@@ -44,6 +44,7 @@ type World struct {
 	ownedSince map[types.UID]time.Time
 	claimOf    map[string]string              // instance id -> claim name
 	nodeOf     map[string]string              // provider id -> node name
+	twins      map[string]map[string]bool     // provider id -> node names, where several have it
 	seen       map[types.UID]time.Time        // when the daemon first saw that the pod waits
 	budgets    map[string][]cluster.PodBudget // by namespace, where they have been asked for
 	gone       map[types.UID]struct{}
@@ -60,7 +61,7 @@ func New(facts []catalog.Fact, market catalog.Market, now func() time.Time) *Wor
 		podsOn: map[string]map[string]*corev1.Pod{}, podsOwned: map[types.UID]map[string]*corev1.Pod{},
 		podsUsing: map[string]map[string]*corev1.Pod{},
 		setsOwned: map[types.UID]map[string]*appsv1.ReplicaSet{}, setOwner: map[string]types.UID{}, ownedSince: map[types.UID]time.Time{},
-		claimOf: map[string]string{}, nodeOf: map[string]string{},
+		claimOf: map[string]string{}, nodeOf: map[string]string{}, twins: map[string]map[string]bool{},
 		seen: map[types.UID]time.Time{}, gone: map[types.UID]struct{}{},
 		budgets: map[string][]cluster.PodBudget{},
 		changed: make(chan struct{}, 1),

@@ -483,3 +483,48 @@ func TestNodeClaimOf_FindsTheNodeClaimOfAnInstance(t *testing.T) {
 		t.Error("the NodeClaim is gone, and is found")
 	}
 }
+
+// A machine that joins again under another name has two Nodes.
+func TestWorld_OfTwoNodesOfAnInstanceOneBelongsToTheClaim(t *testing.T) {
+	w := newWorld()
+	c := nodeClaim("c", 1)
+	c.Status.ProviderID = "aws:///a/i-1"
+	w.Observe(c)
+	ready := func(name string, version int, age time.Duration, status corev1.ConditionStatus) *corev1.Node {
+		n := &corev1.Node{ObjectMeta: meta(name, version), Spec: corev1.NodeSpec{ProviderID: "aws:///a/i-1"}}
+		n.CreationTimestamp = metav1.NewTime(time.Unix(10_000, 0).Add(-age))
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}
+		return n
+	}
+	is := func(when, want string) {
+		t.Helper()
+		s, faults := w.Snapshot()
+		if len(faults) > 0 {
+			t.Fatal(faults)
+		}
+		got, _ := w.NodeOf("aws:///a/i-1")
+		claim, _ := s.Claim("c")
+		if got == nil || got.Name != want || claim.Node != want {
+			t.Errorf("%s the claim's node is %q, and %+v by provider id; want %s", when, claim.Node, got, want)
+		}
+		for _, name := range []string{"first", "second"} {
+			if n, there := s.Node(name); there && (n.Claim == "c") != (name == want) {
+				t.Errorf("%s node %s belongs to %q", when, name, n.Claim)
+			}
+		}
+	}
+	w.Observe(ready("first", 2, time.Hour, corev1.ConditionTrue))
+	w.Observe(ready("second", 3, time.Minute, corev1.ConditionTrue))
+	is("at first", "first")
+	w.Observe(ready("second", 4, time.Minute, corev1.ConditionTrue))
+	is("after a heartbeat of the second", "first")
+	w.Observe(ready("first", 5, time.Hour, corev1.ConditionUnknown))
+	is("while the first is silent", "second")
+	w.Observe(ready("first", 6, time.Hour, corev1.ConditionTrue))
+	is("when the first is back", "first")
+	w.Forget(ready("first", 7, time.Hour, corev1.ConditionTrue))
+	is("without the first", "second")
+	if len(w.twins) > 0 {
+		t.Errorf("nodes of one instance are kept: %v", w.twins)
+	}
+}
