@@ -34,6 +34,7 @@ type config struct {
 	LogKeys                                     string // one of install.LogKeys
 	Policy                                      engine.Policy
 	Notice                                      time.Duration    // of an interruption
+	Factor                                      float64          // how many times as fast as in AWS time goes
 	Spread                                      []cluster.Spread // topology spread constraints of pods that declare none
 	Overhead                                    catalog.Overhead // what every instance keeps from pods
 	ClusterCA                                   []byte           // PEM in place of what EKS reports; empty for that
@@ -119,7 +120,7 @@ func (c *config) hasten(text string) error {
 	if err != nil || !(factor >= 1 && factor <= 1000) {
 		return fmt.Errorf("setting time-factor is %q: give a number from 1 to 1000; it is for laboratories only", text)
 	}
-	c.Notice = interruption.Notice
+	c.Notice, c.Factor = interruption.Notice, factor
 	for _, d := range []*time.Duration{&c.Notice, &c.Policy.LaunchTimeout, &c.Policy.RegistrationTimeout, &c.Policy.DrainReserve} {
 		*d = time.Duration(float64(*d) / factor)
 	}

@@ -263,6 +263,7 @@ func (d *daemon) work(ctx context.Context) error {
 		Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world, Cloud: d.aws, Scarcity: decisions, Recorder: seen,
 		Logger: d.logger.Named("nodeclaim"), Now: time.Now, Cluster: d.joined.now,
 	}
+	claims.Hasten(d.config.Factor)
 	claims.Start()
 	classes := d.classes()
 	classes.CountReservations(ctx)

@@ -39,6 +39,20 @@ const (
 type Shortages struct {
 	Unavailable []Penalty // sorted by scope
 	Failing     []Failing // sorted by pool and segment
+
+	factor float64 // see Paced; zero is one
+}
+
+// Paced returns the shortages with pauses that are shorter by the factor: for laboratories whose
+// time goes faster.
+func (s Shortages) Paced(factor float64) Shortages {
+	s.factor = factor
+	return s
+}
+
+// pause is how long one is by the pace.
+func (s Shortages) pause(d time.Duration) time.Duration {
+	return time.Duration(float64(d) / cmp.Or(s.factor, 1))
 }
 
 // Penalty keeps offerings that had no capacity out of plans for a while.
@@ -112,14 +126,14 @@ func (s *Shortages) penalize(lacks []Lack, failed bool, now time.Time) (news, fr
 		i, found := slices.BinarySearchFunc(known, scope, func(p Penalty, scope catalog.Scope) int { return p.Compare(scope) })
 		switch {
 		case !found:
-			added, news, fresh = append(added, Penalty{scope, now.Add(firstPause), firstPause, l.Why}), true, true
+			added, news, fresh = append(added, Penalty{scope, now.Add(s.pause(firstPause)), firstPause, l.Why}), true, true
 		case now.Before(known[i].Until):
 		default:
 			pause := firstPause
 			if news = true; failed {
 				pause = min(2*known[i].Pause, longestPause)
 			}
-			known[i] = Penalty{scope, now.Add(pause), pause, l.Why}
+			known[i] = Penalty{scope, now.Add(s.pause(pause)), pause, l.Why}
 		}
 	}
 	known = append(known, added...)
@@ -144,7 +158,7 @@ func (s *Shortages) fail(t Tried, again bool, now time.Time) {
 		}
 		x := &s.Failing[i]
 		if x.Failures, x.Last = x.Failures+1, now; again {
-			x.Retry = now.Add(retryGap)
+			x.Retry = now.Add(s.pause(retryGap))
 		}
 	}
 }

@@ -121,3 +121,17 @@ func TestWider_TheChoiceGrowsToItsWidest(t *testing.T) {
 		t.Error("a tolerance that a user has set is not kept")
 	}
 }
+
+func TestShortages_APaceShortensThePauses(t *testing.T) {
+	now := time.Unix(10_000, 0)
+	key := catalog.OfferingKey{InstanceType: "m5.large", Zone: "a", CapacityType: "spot"}
+	s := Shortages{}.Paced(6).After(Tried{Pool: "p", Lacks: []Lack{{Offering: key}}}, now)
+	if until, _, shut := s.Shut("p", key, now); !shut || until.Sub(now) != firstPause/6 {
+		t.Errorf("shut %v for %s, want %s", shut, until.Sub(now), firstPause/6)
+	}
+	later := now.Add(firstPause / 6)
+	s = s.After(Tried{Pool: "p", Lacks: []Lack{{Offering: key}}}, later)
+	if until, _, shut := s.Shut("p", key, later); !shut || until.Sub(later) != retryGap/6 {
+		t.Errorf("shut %v for %s after the second failure, want %s", shut, until.Sub(later), retryGap/6)
+	}
+}
