@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -25,12 +26,34 @@ const NodeRole = "node"
 
 const partition = "aws"
 
+// seenWithin is how long IAM may take to show a new role to EKS.
+const seenWithin = time.Minute
+
 // Config is how the deployer reaches the simulated AWS.
 func Config(l *lab.Lab) aws.Config {
 	key := l.Deployer
 	return aws.Config{
 		Region: l.Region, BaseEndpoint: aws.String(l.Cloud.URL()),
 		Credentials: credentials.NewStaticCredentialsProvider(key.AccessKeyID, key.SecretAccessKey, key.SessionToken),
+	}
+}
+
+// grant gives the role of the nodes its access entry, as soon as EKS sees the role.
+func grant(ctx context.Context, l *lab.Lab) error {
+	ctx, cancel := context.WithTimeout(ctx, seenWithin)
+	defer cancel()
+	for {
+		_, err := eks.NewFromConfig(Config(l)).CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{
+			ClusterName: &l.ClusterName, PrincipalArn: aws.String("arn:" + partition + ":iam::" + lab.Account + ":role/" + NodeRole), Type: aws.String("EC2_LINUX"),
+		})
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("access entry create: %w", err)
+		case <-time.After(time.Second):
+		}
 	}
 }
 
@@ -55,17 +78,14 @@ func Account(ctx context.Context, l *lab.Lab) (install.Options, error) {
 	if _, err := roles.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: aws.String(NodeRole), RoleName: aws.String(NodeRole)}); err != nil {
 		return install.Options{}, fmt.Errorf("instance profile fill: %w", err)
 	}
-	_, err := eks.NewFromConfig(Config(l)).CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{
-		ClusterName: &l.ClusterName, PrincipalArn: aws.String("arn:" + partition + ":iam::" + lab.Account + ":role/" + NodeRole), Type: aws.String("EC2_LINUX"),
-	})
-	if err != nil {
-		return install.Options{}, fmt.Errorf("access entry create: %w", err)
+	if err := grant(ctx, l); err != nil {
+		return install.Options{}, err
 	}
 	queue := awsspec.QueueName(l.ClusterName)
 	if _, err := sqs.NewFromConfig(Config(l)).CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &queue}); err != nil {
 		return install.Options{}, fmt.Errorf("queue create: %w", err)
 	}
-	_, err = ec2.NewFromConfig(Config(l)).CreateTags(ctx, &ec2.CreateTagsInput{
+	_, err := ec2.NewFromConfig(Config(l)).CreateTags(ctx, &ec2.CreateTagsInput{
 		Resources: append(slices.Clone(l.VPC.SubnetIDs), l.VPC.ClusterSecurityGroupID),
 		Tags:      []types.Tag{{Key: aws.String(awsspec.TagDiscovery), Value: &l.ClusterName}},
 	})

@@ -1,5 +1,6 @@
 // Command lab runs the laboratory for people: "up" keeps one running until
-// Ctrl-C, "demo" plays the quickstart in one from apply to destroy.
+// Ctrl-C, "demo" plays the quickstart in one from apply to destroy, and "chaos"
+// lets the daemon live through a bad day in one.
 package main
 
 import (
@@ -18,6 +19,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/chaos"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/demo"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/faults"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/quickstart"
@@ -28,10 +30,11 @@ import (
 var errUsage = errors.New("wrong usage")
 
 const usage = `usage:
-  lab up [flags]   start a laboratory and keep it until Ctrl-C
-  lab demo         play the quickstart in a laboratory, from apply to destroy
+  lab up [flags]     start a laboratory and keep it until Ctrl-C
+  lab demo           play the quickstart in a laboratory, from apply to destroy
+  lab chaos [flags]  let everything go wrong in a laboratory while workloads come and go
 
-"lab up -h" lists the flags.
+"lab up -h" and "lab chaos -h" list the flags.
 `
 
 func main() {
@@ -62,12 +65,36 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) error {
 			return errUsage
 		}
 		return demo.Run(ctx, demo.Options{Out: out})
+	case "chaos":
+		return live(ctx, args, out, errOut)
 	case "help", "-h", "--help":
 		fmt.Fprint(out, usage)
 		return nil
 	}
 	fmt.Fprint(errOut, usage)
 	return errUsage
+}
+
+// live lets the daemon live through a drawn schedule of faults.
+func live(ctx context.Context, args []string, out, errOut io.Writer) error {
+	flags := flag.NewFlagSet("lab chaos", flag.ContinueOnError)
+	flags.SetOutput(errOut)
+	o := chaos.Options{Out: out}
+	flags.Uint64Var(&o.Seed, "seed", 1, "what the schedule is drawn from")
+	flags.Float64Var(&o.Minutes, "minutes", 20, "how long the run takes, about; above 0")
+	flags.IntVar(&o.Tries, "tries", 10, "how many shorter schedules are tried after a violation")
+	flags.StringVar(&o.LogTo, "log", "", "file that gets the daemon's log; empty: none")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return err
+		}
+		return errUsage // the flag set has said what is wrong
+	}
+	if flags.NArg() > 0 || !(o.Minutes > 0) || o.Tries < 0 {
+		fmt.Fprintln(errOut, "lab chaos: takes flags only, -minutes above 0, and -tries of 0 or more")
+		return errUsage
+	}
+	return chaos.Run(ctx, o)
 }
 
 // up starts a laboratory, says how to use it, and stops it when ctx ends.
