@@ -136,7 +136,7 @@ const (
 	// storm is how long faults begin in a round, longest how long one is in force at most.
 	storm, longest = 40 * time.Second, 20 * time.Second
 	// faultsEach and scalesEach are how many events a round has at most.
-	faultsEach, scalesEach = 6, 6
+	faultsEach, scalesEach = 12, 6
 	// mostReplicas is how many pods a Deployment has at most.
 	mostReplicas = 12
 )

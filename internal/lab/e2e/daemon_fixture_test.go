@@ -64,7 +64,11 @@ func startDaemonLab(t *testing.T, o lab.Options) *daemonLab {
 	if err != nil {
 		t.Fatal(err)
 	}
+	d := &daemonLab{Lab: l}
 	t.Cleanup(func() {
+		if logs := d.logs(); strings.Contains(logs, "WARNING: DATA RACE") {
+			t.Error("the daemon has a data race: ", logs[strings.Index(logs, "WARNING: DATA RACE"):])
+		}
 		if err := l.Close(); err != nil {
 			t.Error(err)
 		}
@@ -73,7 +77,6 @@ func startDaemonLab(t *testing.T, o lab.Options) *daemonLab {
 		name, value, _ := strings.Cut(e, "=")
 		t.Setenv(name, value)
 	}
-	d := &daemonLab{Lab: l}
 	if d.aws, err = aws.New(t.Context(), aws.Config{Region: l.Region}); err != nil {
 		t.Fatal(err)
 	}

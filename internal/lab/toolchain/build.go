@@ -97,12 +97,21 @@ func ownPaths(root string, pkgs []string) (map[string]string, error) {
 	}
 	checkout := sha256.Sum256([]byte(root))
 	dir := filepath.Join(cache, "bin", hex.EncodeToString(checkout[:8]))
+	if racing() {
+		dir = filepath.Join(dir, "race")
+	}
 	paths := map[string]string{}
 	for _, pkg := range pkgs {
 		paths[pkg] = filepath.Join(dir, ownName(pkg))
 	}
 	return paths, nil
 }
+
+// raceVariable is the environment variable that has our own programs built with the race
+// detector.
+const raceVariable = "LAB_RACE"
+
+func racing() bool { return os.Getenv(raceVariable) != "" }
 
 // buildOwn builds our own programs, in one go build as they share most packages.
 // They are always built from what the checkout holds now: the go tool knows what that
@@ -131,6 +140,9 @@ func buildOwn(ctx context.Context, p *progress, jobs int, root, linkerFlags stri
 	}
 	defer unlock()
 	b := goBuild{dir: root, title: "building " + strings.Join(names, ", "), flags: []string{"-ldflags", linkerFlags}, out: built, pkgs: pkgs, jobs: jobs}
+	if racing() {
+		b.flags = append(b.flags, "-race")
+	}
 	if err := b.run(ctx, p); err != nil {
 		return err
 	}
