@@ -354,7 +354,7 @@ func TestRun_ADrawnWorldRepeatsItself(t *testing.T) {
 	for _, seed := range share.Of(t.Name(), 3, seeds(3)) {
 		for _, decide := range []func(engine.Input) engine.Output{nil, emptier} {
 			cfg := drawn(seed)
-			cfg.step = decide
+			cfg.Decide = decide
 			if one, other := Run(cfg), Run(cfg); one != other {
 				t.Errorf("seed %d: two runs differ:\n%+v\n%+v", seed, one, other)
 			}

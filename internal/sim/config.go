@@ -211,7 +211,8 @@ type Config struct {
 	// out, a drawn part is done, and its memory is lost.
 	Restarts []time.Duration
 
-	step func(engine.Input) engine.Output // decides; nil for engine.Step
+	// Decide makes the decisions; nil for engine.Step.
+	Decide func(engine.Input) engine.Output
 }
 
 func (c Config) withDefaults() Config {
@@ -235,8 +236,8 @@ func (c Config) withDefaults() Config {
 	set(&c.React, 100*time.Millisecond)
 	set(&c.Terminate, time.Second)
 	set(&c.Down, 10*time.Second)
-	if c.step == nil {
-		c.step = engine.Step
+	if c.Decide == nil {
+		c.Decide = engine.Step
 	}
 	return c
 }

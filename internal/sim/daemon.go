@@ -59,7 +59,7 @@ func (d *daemon) step() {
 	}
 	in := d.input()
 	in.Seed = r.chance.next()
-	out := r.cfg.step(in)
+	out := r.cfg.Decide(in)
 	r.checker.plan(in, out.Plan)
 	d.memory = out.Memory
 	r.report.Steps++

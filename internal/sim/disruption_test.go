@@ -188,7 +188,7 @@ func TestScaleIn_TakesPodsThatDoNotRunThenTheCheapestToDelete(t *testing.T) {
 func TestRun_PodsOfADeletedNodeComeBackUnderNewNames(t *testing.T) {
 	cfg := scaled(lively(4), 2*time.Minute, 60)
 	cfg.Grace = time.Second
-	cfg.step = from(3*time.Minute, emptier)
+	cfg.Decide = from(3*time.Minute, emptier)
 	r := Run(cfg)
 	if r.Evictions == 0 || r.Deletes == 0 || r.Left != 0 || r.Remaining != int(sum(cfg.Scales)) {
 		t.Errorf("%d evictions, %d deletes, %d left over, %d remain of %d", r.Evictions, r.Deletes, r.Left, r.Remaining, sum(cfg.Scales))
@@ -233,7 +233,7 @@ func TestRun_DrainsWaitForPodDisruptionBudgets(t *testing.T) {
 	least := int(sum(cfg.Scales)) - 3
 	cfg.Grace, cfg.PodStart = time.Second, 10*time.Second
 	cfg.PodBudgets = []PodBudget{{Namespace: "default", Name: "all", MaxUnavailable: 3}}
-	cfg.step = from(2*time.Minute, emptier)
+	cfg.Decide = from(2*time.Minute, emptier)
 	cfg.Every, cfg.Sampled = time.Second, func(s Sample) {
 		if s.At < 2*time.Minute {
 			return
@@ -301,7 +301,7 @@ func TestRun_PodsOfJobsEndAndAreNoPodEvents(t *testing.T) {
 
 func TestRun_ADaemonThatStartsAnewFinishesWhatItBegan(t *testing.T) {
 	cfg := scaled(lively(9), 2*time.Minute, 50)
-	cfg.step = from(2*time.Minute, emptier)
+	cfg.Decide = from(2*time.Minute, emptier)
 	for i := range 30 {
 		cfg.Restarts = append(cfg.Restarts, time.Duration(i)*7*time.Second+time.Duration(i)*13*time.Millisecond)
 	}

@@ -15,7 +15,7 @@ import (
 // workloads run. Nobody decides anything.
 func draining(change func(*Config), workloads ...Workload) *run {
 	cfg := config(workloads...)
-	cfg.step = func(engine.Input) engine.Output { return engine.Output{} }
+	cfg.Decide = func(engine.Input) engine.Output { return engine.Output{} }
 	for _, name := range []string{"0", "1"} {
 		cfg.Running.Nodes = append(cfg.Running.Nodes, cluster.Node{
 			Name: "n" + name, UID: "n" + name, Ready: true, Claim: "c" + name, Allocatable: shape(100, 100).Requests.Times(100),
