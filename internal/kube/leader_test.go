@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -92,4 +93,76 @@ func TestLead_ReturnsWithoutAnElection(t *testing.T) {
 	if err := <-finished; err != nil {
 		t.Errorf("leader: %v", err)
 	}
+}
+
+// A replica that waits looks at the Lease often, and the leader renews it as seldom as ever.
+func TestLead_AReleasedLeaseIsTakenWithinASecondAndRenewedEveryTwo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		lead := func(ctx context.Context, identity string, work func(context.Context)) <-chan error {
+			ended := make(chan error, 1)
+			go func() {
+				ended <- Lead(ctx, Election{Client: client, Namespace: "karpenter", Name: "lease", Identity: identity}, func(ctx context.Context) error {
+					work(ctx)
+					return nil
+				})
+			}()
+			return ended
+		}
+		first, stop := context.WithCancel(t.Context())
+		a := lead(first, "a", func(ctx context.Context) { <-ctx.Done() })
+		time.Sleep(time.Second)
+		took := make(chan time.Time, 1)
+		second, end := context.WithCancel(t.Context())
+		b := lead(second, "b", func(ctx context.Context) { took <- time.Now(); <-ctx.Done() })
+		time.Sleep(time.Minute)
+		writes := 0
+		for _, c := range client.Actions() {
+			if c.GetVerb() != "get" {
+				writes++
+			}
+		}
+		if writes < 25 || writes > 35 {
+			t.Errorf("%d writes in a minute, want one every 2 s", writes)
+		}
+		ended := time.Now()
+		stop()
+		if waited := (<-took).Sub(ended); waited > 1100*time.Millisecond {
+			t.Errorf("the next one was elected %s after the leader ended", waited)
+		}
+		end()
+		if err := errors.Join(<-a, <-b); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// The leader stops in time where it cannot renew: before anybody else may take the Lease.
+func TestLead_StopsWithinTheDeadlineAfterTheLastRenewal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		var away atomic.Bool
+		var renewed time.Time
+		client.PrependReactor("*", "leases", func(a clienttesting.Action) (bool, runtime.Object, error) {
+			if away.Load() {
+				return true, nil, errors.New("the API server does not answer")
+			}
+			if a.GetVerb() != "get" {
+				renewed = time.Now()
+			}
+			return false, nil, nil
+		})
+		err := Lead(t.Context(), Election{Client: client, Namespace: "karpenter", Name: "lease", Identity: "a"}, func(ctx context.Context) error {
+			time.Sleep(time.Minute + 1900*time.Millisecond)
+			away.Store(true)
+			<-ctx.Done()
+			if late := time.Since(renewed); late > 10*time.Second {
+				t.Errorf("it stops %s after the last renewal", late)
+			}
+			return nil
+		})
+		if !errors.Is(err, ErrLeadershipLost) {
+			t.Errorf("got %v, want ErrLeadershipLost", err)
+		}
+	})
 }
