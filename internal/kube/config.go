@@ -177,6 +177,9 @@ func DaemonConfig() (*rest.Config, error) {
 		return nil, fmt.Errorf("kubernetes access: %w; run in a pod with a service account, or set KUBECONFIG", err)
 	}
 	config.QPS, config.Burst = daemonQPS, daemonBurst
+	// As in kube-scheduler and kube-controller-manager: to compress a list of pods takes the API
+	// server longer than to send it through the cluster's own network.
+	config.DisableCompression = true
 	config.Wrap(func(base http.RoundTripper) http.RoundTripper {
 		return &timeoutTransport{base: base, limit: requestTimeout}
 	})

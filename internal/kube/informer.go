@@ -12,8 +12,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// page is how many objects one request asks for: some MB of pods.
-const page = 500
+// page is how many objects one request asks for: some 3 MB of pods. Two pages are in memory at
+// a time, each twice, as it came and decoded.
+const page = 250
 
 // Lister is what an informer needs of a typed client.
 type Lister[L runtime.Object] interface {

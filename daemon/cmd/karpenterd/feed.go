@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -17,7 +17,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
@@ -26,7 +25,6 @@ import (
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
 // watched is a kind of object that the world needs.
@@ -150,43 +148,6 @@ func (x watched) start(ctx context.Context, keep, observe, forget func(metav1.Ob
 	return handle.HasSynced, nil
 }
 
-// catchUp gives the world what the leader before this one has written: consistent reads
-// of the kinds that decide what is launched and what is deleted. A watch may be behind
-// for any time, and each kind by another. It tries until it succeeds or the context ends.
-func catchUp(ctx context.Context, clients *kube.Clients, w *world.World, keeper *translate.Keeper, logger hclog.Logger) error {
-	for _, x := range decisive(clients) {
-		for {
-			err := x.catchUp(ctx, w, keeper)
-			if err == nil {
-				break
-			}
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			logger.Warn("read before the first decision failed; retrying", "of", x.what, "error", err)
-			select {
-			case <-ctx.Done():
-			case <-time.After(time.Second):
-			}
-		}
-	}
-	return nil
-}
-
-// catchUp reads all objects of the kind into the world, and takes the others out of it.
-func (x watched) catchUp(ctx context.Context, w *world.World, keeper *translate.Keeper) error {
-	listed := map[types.UID]bool{}
-	revision, err := x.read(ctx, func(o metav1.Object) {
-		listed[o.GetUID()] = true
-		keeper.Keep(o)
-		w.Observe(o)
-	})
-	if err == nil {
-		w.ForgetUnlisted(x.example, revision, listed)
-	}
-	return err
-}
-
 // preflight checks what the daemon needs of the cluster: a supported Kubernetes
 // version, the product's own kinds, and the rights to list every watched kind, to
 // nominate pods and to get the Lease. Without this check a watch would wait for ever,
@@ -228,10 +189,17 @@ func nominates(ctx context.Context, core kubernetes.Interface) error {
 
 // readable checks that every watched kind exists and may be listed.
 func readable(ctx context.Context, clients *kube.Clients, selectors bool) error {
+	all := watches(clients, selectors)
+	errs := make([]error, len(all))
+	var asked sync.WaitGroup
+	for i, x := range all {
+		asked.Go(func() { errs[i] = x.list(ctx, metav1.ListOptions{Limit: 1}) })
+	}
+	asked.Wait()
 	var missing, forbidden []string
 	var refusal error
-	for _, x := range watches(clients, selectors) {
-		switch err := x.list(ctx, metav1.ListOptions{Limit: 1}); {
+	for i, x := range all {
+		switch err := errs[i]; {
 		case apierrors.IsNotFound(err):
 			missing = append(missing, x.what)
 		case apierrors.IsForbidden(err):

@@ -22,7 +22,7 @@ const garbageShare = 40
 // boundGarbage tells the Go runtime how much garbage may pile up. GOGC wins, if the user
 // has set it. While the daemon reads the cluster for the first time, almost everything is
 // garbage, and to collect it often would delay the first decision: so boundGarbage comes
-// after that.
+// after that, and before the cluster is translated for decisions.
 func boundGarbage(env func(string) string) {
 	if env("GOGC") == "" {
 		debug.SetGCPercent(garbageShare)

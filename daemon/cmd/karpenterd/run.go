@@ -117,9 +117,11 @@ func run(ctx context.Context, c config) error {
 		if err := d.connect(ctx); err != nil {
 			return err
 		}
+		d.market.Ahead(ctx) // the cluster is read meanwhile
 		if err := feed(ctx, d.kube, d.world, d.legacy, d.keep, d.readers.Forget, c.needsSelectors()); err != nil {
 			return err
 		}
+		boundGarbage(os.Getenv)
 		if err := d.serveLegacy(ctx); err != nil {
 			return err
 		}
@@ -248,7 +250,6 @@ func (d *daemon) work(ctx context.Context) error {
 	if err := d.learn(ctx); err != nil {
 		return err
 	}
-	boundGarbage(os.Getenv)
 	pools := &pool.Keeper{World: d.world, Pools: d.pools()}
 	recorder := d.recorder()
 	seen := witness{recorder, pools}
@@ -362,7 +363,9 @@ func (d *daemon) learn(ctx context.Context) error {
 		d.reports.Begin(ctx)
 		d.market.Begin(ctx, catalogueWait)
 	}()
-	err := catchUp(ctx, d.kube, d.world, d.keeper, d.logger)
+	err := catchingUp{
+		clients: d.kube, world: d.world, keeper: d.keeper, logger: d.logger, namespace: d.config.Namespace, pod: d.config.PodName,
+	}.run(ctx)
 	<-priced
 	return err
 }

@@ -73,7 +73,7 @@ type Config struct {
 	Report func([]Group)
 }
 
-// Keeper keeps the catalogue. Begin and Sweep are for one goroutine, State for any.
+// Keeper keeps the catalogue. Ahead, Begin and Sweep are for one goroutine at a time, State for any.
 type Keeper struct {
 	Config
 	asked   map[string]*question // by group
@@ -94,11 +94,19 @@ func New(c Config) *Keeper {
 	return &Keeper{Config: c, asked: questions(c.Cloud, c.Market), unknown: map[string]time.Time{}, replies: make(chan reply, len(groups()))}
 }
 
+// Ahead begins to ask AWS for what an earlier daemon has not kept, so that Begin waits the
+// less, and does not wait itself.
+func (k *Keeper) Ahead(ctx context.Context) {
+	if !k.restore(ctx) {
+		k.unsaved = k.ask(ctx, 0)
+	}
+}
+
 // Begin gives the world what an earlier daemon has kept; where it has kept less than all,
 // also what AWS answers within the wait. It is called before the first decision.
 func (k *Keeper) Begin(ctx context.Context, wait time.Duration) {
 	if !k.restore(ctx) {
-		k.unsaved = k.ask(ctx, wait)
+		k.unsaved = k.ask(ctx, wait) || k.unsaved
 	}
 	k.sell()
 }
