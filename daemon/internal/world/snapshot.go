@@ -28,7 +28,7 @@ func (w *World) Snapshot() (cluster.Snapshot, []error) {
 	}
 	if next, err := t.snapshot.Apply(d); err == nil {
 		t.snapshot = next
-		clear(t.stale)
+		t.stale = map[ref]struct{}{} // at first it has every object, and a map never shrinks
 	}
 	w.applyEach()
 	faults := slices.Collect(maps.Values(t.faults))
@@ -83,6 +83,7 @@ func (w *World) read(r ref, d *cluster.Delta) {
 	case podKind:
 		if p, ok := w.objects.pods[r.name]; ok {
 			if x, ok := translate.Pod(p, t.lookups); ok {
+				t.alike.share(p.Labels, &x)
 				d.Put.Pods = append(d.Put.Pods, x)
 				return
 			}

@@ -66,6 +66,7 @@ type translations struct {
 	conflicting map[ref]struct{}          // left out because of another object, which may be deleted
 	faults      map[ref]error             // why a translation is left out
 
+	alike   alike
 	lookups translate.Lookups
 	reading ref                      // the translation that lookups are for
 	uses    map[ref][]ref            // translation -> what it used beyond its own object
