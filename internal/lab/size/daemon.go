@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -19,17 +18,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/daemonlog"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/deploy"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/proc"
 )
 
 const (
-	replica = "karpenterd-0"
-	node    = "bootstrap-1"
-	// patience is how long the daemon may take to decide before the measurement
-	// is given up.
-	patience = time.Minute
+	node = "bootstrap-1"
+	// patience is how long the daemon may take to start, and to decide, before the
+	// measurement is given up; resting is how long the API server may take to rest before
+	// the daemon is started anyway. Both are longer than it takes on two cores.
+	patience, resting = 3 * time.Minute, time.Minute
 	// ticks is the kernel's clock for processor times (proc_pid_stat(5)); it is 100
 	// a second on every platform of Linux that Go knows.
 	ticks = 100
@@ -82,9 +78,7 @@ func (r *run) install(ctx context.Context, options install.Options) (corev1.PodT
 
 // measure runs the daemon's pod on a bootstrap node and watches its process.
 func (r *run) measure(ctx context.Context, template corev1.PodTemplateSpec) (findings, error) {
-	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
-	pod.Namespace, pod.Name, pod.Spec.NodeName = install.DefaultNamespace, replica, node
-	f := findings{Options: r.Options, limit: pod.Spec.Containers[0].Resources.Limits.Memory().Value()}
+	f := findings{Options: r.Options, limit: template.Spec.Containers[0].Resources.Limits.Memory().Value()}
 	var err error
 	if f.pod, f.managed, err = r.sample(ctx); err != nil {
 		return f, err
@@ -97,27 +91,36 @@ func (r *run) measure(ctx context.Context, template corev1.PodTemplateSpec) (fin
 		return f, err
 	}
 	r.say("start the daemon, and watch it for %s", r.Watch)
-	if _, err := r.core.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
-		return f, fmt.Errorf("daemon's pod create: %w", err)
-	}
-	process, err := r.process(ctx)
+	d, err := r.start(ctx, template, 0)
 	if err != nil {
 		return f, err
 	}
-	if err := r.decided(ctx, process, &f); err != nil {
+	if err := d.decided(ctx); err != nil {
 		return f, err
 	}
-	if err := errors.Join(f.read(process.PID, &f.atDecision), f.read(server.PID, &f.serverThen)); err != nil {
+	f.decided = time.Since(d.process.Started)
+	elected, err := d.elected()
+	if err != nil {
+		return f, err
+	}
+	f.elected = elected.Sub(d.process.Started)
+	if err := errors.Join(read(d.process.PID, &f.atDecision), read(server.PID, &f.serverThen)); err != nil {
 		return f, err
 	}
 	select {
 	case <-ctx.Done():
 		return f, ctx.Err()
-	case <-process.Done():
-		return f, errors.New("the daemon ended; the end of its log:\n" + r.logTail())
+	case <-d.process.Done():
+		return f, errors.New("the daemon ended; the end of its log:\n" + d.logTail())
 	case <-time.After(r.Watch):
 	}
-	return f, f.read(process.PID, &f.later)
+	if err := read(d.process.PID, &f.later); err != nil || r.Karpenter {
+		return f, err
+	}
+	if err := r.load(ctx, d, &f); err != nil {
+		return f, err
+	}
+	return f, r.handOver(ctx, template, d, &f)
 }
 
 // settle waits until the API server has got over what was written: while it
@@ -126,7 +129,7 @@ func (r *run) settle(ctx context.Context, server int, f *findings) error {
 	const idle, every = 50 * time.Millisecond, time.Second
 	began := time.Now()
 	for {
-		if err := f.read(server, &f.serverBefore); err != nil {
+		if err := read(server, &f.serverBefore); err != nil {
 			return err
 		}
 		select {
@@ -135,10 +138,10 @@ func (r *run) settle(ctx context.Context, server int, f *findings) error {
 		case <-time.After(every):
 		}
 		var now usage
-		if err := f.read(server, &now); err != nil {
+		if err := read(server, &now); err != nil {
 			return err
 		}
-		if now.processor-f.serverBefore.processor < idle || time.Since(began) > patience {
+		if now.processor-f.serverBefore.processor < idle || time.Since(began) > resting {
 			r.say("the API server rests after %s, with %s", time.Since(began).Round(time.Second), mib(now.resident))
 			return nil
 		}
@@ -170,52 +173,6 @@ func (r *run) sample(ctx context.Context) (whole, managed int, err error) {
 	return len(text), len(fields), err
 }
 
-// process waits until the daemon's process is there.
-func (r *run) process(ctx context.Context) (*proc.Process, error) {
-	within, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for {
-		if p, there := r.lab.Processes.Find(replica + "/" + install.DefaultName); there {
-			return p, nil
-		}
-		select {
-		case <-within.Done():
-			pod, err := r.core.CoreV1().Pods(install.DefaultNamespace).Get(ctx, replica, metav1.GetOptions{})
-			if err != nil || len(pod.Status.ContainerStatuses) == 0 || pod.Status.ContainerStatuses[0].State.Waiting == nil {
-				return nil, fmt.Errorf("daemon start: %w", errors.Join(within.Err(), err))
-			}
-			return nil, fmt.Errorf("daemon start: %w: %s", within.Err(), pod.Status.ContainerStatuses[0].State.Waiting.Message)
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-}
-
-// decided waits until the daemon has decided once.
-func (r *run) decided(ctx context.Context, p *proc.Process, f *findings) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	url, err := deploy.MetricsURL(p.PID)
-	if err != nil {
-		return err
-	}
-	for {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("daemon decide: %w; the end of its log:\n%s", ctx.Err(), r.logTail())
-		case <-p.Done():
-			return errors.New("the daemon ended; the end of its log:\n" + r.logTail())
-		case <-time.After(20 * time.Millisecond):
-		}
-		if !hasDecided(ctx, url) {
-			continue
-		}
-		f.decided = time.Since(p.Started)
-		elected, err := r.elected()
-		f.elected = elected.Sub(p.Started)
-		return err
-	}
-}
-
 // hasDecided reads it from the daemon's metrics; one that does not serve them yet
 // has not.
 func hasDecided(ctx context.Context, url string) bool {
@@ -237,32 +194,6 @@ func hasDecided(ctx context.Context, url string) bool {
 	return there && count != "0"
 }
 
-func (r *run) log() ([]byte, error) {
-	return os.ReadFile(filepath.Join(r.lab.LogDir(), install.DefaultNamespace+"_"+replica+"_"+install.DefaultName+".log"))
-}
-
-func (r *run) logTail() string {
-	text, err := r.log()
-	if err != nil {
-		return err.Error()
-	}
-	return string(text[max(0, len(text)-4000):])
-}
-
-// elected reads from the log when the daemon became the one that works.
-func (r *run) elected() (time.Time, error) {
-	text, err := r.log()
-	if err != nil {
-		return time.Time{}, fmt.Errorf("daemon's log read: %w", err)
-	}
-	for entry := range daemonlog.Entries(text) {
-		if entry.Message == "elected" {
-			return entry.Time, nil
-		}
-	}
-	return time.Time{}, errors.New("daemon's log read: it does not say that the daemon was elected")
-}
-
 // usage is what a process has used.
 type usage struct {
 	resident, peak int64 // bytes
@@ -270,7 +201,7 @@ type usage struct {
 }
 
 // read takes the figures from proc(5).
-func (f *findings) read(pid int, into *usage) error {
+func read(pid int, into *usage) error {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return fmt.Errorf("daemon's memory read: %w", err)

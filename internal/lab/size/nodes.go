@@ -117,12 +117,8 @@ func (r *run) launch(ctx context.Context, n int) ([]machine, error) {
 		return nil, fmt.Errorf("images describe: %d found: %w", len(images.Images), err)
 	}
 	var out []machine
-	var groups []string
-	image, recorded, subnets := images.Images[0].ImageId, "ami-0123456789abcdef0", r.lab.VPC.SubnetIDs
-	if r.Karpenter { // nothing may drift
-		image, groups = newest(images.Images).ImageId, []string{r.lab.VPC.ClusterSecurityGroupID}
-		recorded = *image
-	}
+	// Nothing may drift.
+	image, groups, subnets := newest(images.Images).ImageId, []string{r.lab.VPC.ClusterSecurityGroupID}, r.lab.VPC.SubnetIDs
 	for i, subnet := range subnets {
 		count := aws.Int32(int32(n/len(subnets) + min(1, max(0, n%len(subnets)-i))))
 		if *count == 0 {
@@ -136,7 +132,7 @@ func (r *run) launch(ctx context.Context, n int) ([]machine, error) {
 		}
 		for _, x := range made.Instances {
 			out = append(out, machine{
-				name: *x.PrivateDnsName, id: *x.InstanceId, ip: *x.PrivateIpAddress, zone: *x.Placement.AvailabilityZone, image: recorded, claimed: true,
+				name: *x.PrivateDnsName, id: *x.InstanceId, ip: *x.PrivateIpAddress, zone: *x.Placement.AvailabilityZone, image: *image, claimed: true,
 			})
 		}
 	}

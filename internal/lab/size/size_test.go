@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim"
 )
 
 func TestParseUsage_ReadsWhatTheKernelWrites(t *testing.T) {
@@ -23,17 +25,49 @@ func TestParseUsage_ReadsWhatTheKernelWrites(t *testing.T) {
 }
 
 func TestReport_JudgesInWords(t *testing.T) {
+	line := func(f findings, what string) string {
+		var out bytes.Buffer
+		if err := f.report(&out); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(out.String()) {
+			if strings.HasPrefix(line, what) {
+				return line
+			}
+		}
+		return ""
+	}
 	for peak, want := range map[int64]string{
 		peakGoal: "met, goal met", peakGoal + 1: "met, goal missed", peakRequired: "met, goal missed", peakRequired + 1: "goal 250 MB: missed",
 	} {
-		var out bytes.Buffer
-		if err := (findings{later: usage{peak: peak}, decided: soonRequired}).report(&out); err != nil || !strings.Contains(out.String(), want) {
-			t.Errorf("%d bytes: %s, %v, want %s", peak, out.String(), err, want)
+		if got := line(findings{later: usage{peak: peak}}, "resident memory, peak"); !strings.Contains(got, want) {
+			t.Errorf("%d bytes: %q, want %s", peak, got, want)
 		}
 	}
-	var out bytes.Buffer
-	if err := (findings{decided: soonRequired + 1}).report(&out); err != nil || !strings.Contains(out.String(), "at most 10s: missed") {
-		t.Errorf("late: %s, %v", out.String(), err)
+	if got := line(findings{decided: soonRequired + 1}, "decided once"); !strings.Contains(got, "at most 8.0 s, goal 5.0 s: missed") {
+		t.Errorf("late: %q", got)
+	}
+	f := findings{latencies: []time.Duration{time.Millisecond, latencyRequired}}
+	if got := line(f, "a pod's request"); !strings.Contains(got, "longest of 2") || !strings.Contains(got, "500 ms") || !strings.Contains(got, "met, goal missed") {
+		t.Errorf("latency: %q", got)
+	}
+	if got := line(f, "decided again"); got != "" {
+		t.Errorf("what was not measured is reported: %q", got)
+	}
+}
+
+func TestBusiest_CountsTheCallsOfTheBusiestTenSeconds(t *testing.T) {
+	began := time.Unix(1000, 0)
+	call := func(after time.Duration, service, code string) awssim.Call {
+		return awssim.Call{Time: began.Add(after), Service: service, ErrorCode: code}
+	}
+	calls := []awssim.Call{call(-time.Second, "ec2", throttled), call(0, "ec2", ""), call(40*time.Second, "sqs", "")}
+	for i := range 20 {
+		calls = append(calls, call(30*time.Second+time.Duration(i)*100*time.Millisecond, "ec2", ""))
+	}
+	calls = append(calls, call(39*time.Second, "ec2", throttled), call(50*time.Second, "ec2", ""))
+	if aSecond, refused := busiest(calls, began); aSecond != 2.1 || refused != 1 {
+		t.Errorf("%.1f a second, %d throttled; want 2.1 and 1", aSecond, refused)
 	}
 }
 

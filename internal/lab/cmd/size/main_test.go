@@ -12,6 +12,7 @@ func TestRun_WrongUsageSaysWhatIsRight(t *testing.T) {
 		says string
 	}{
 		{[]string{"-nope"}, "-nope"}, {[]string{"x"}, "takes flags only"}, {[]string{"-nodes=0"}, "at least 2 nodes"},
+		{[]string{"-fleet=-1"}, "at least 1 node"},
 	} {
 		var out, errOut bytes.Buffer
 		err := run(t.Context(), c.args, &out, &errOut)
