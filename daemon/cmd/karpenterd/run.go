@@ -52,6 +52,8 @@ const (
 	// any other work that comes again and again: what takes longer stands still. Such work is
 	// told to end after choreWithin, as it waits for its turn while EC2 throttles.
 	decisionWithin, keeperWithin, choreWithin = 5 * time.Minute, 15 * time.Minute, 10 * time.Minute
+	// warmEvery is how often a replica that waits translates what has changed.
+	warmEvery = 10 * time.Second
 	// catalogueWait is how long the first decision of a daemon waits that knows no live prices.
 	catalogueWait = 3 * time.Second
 )
@@ -126,9 +128,15 @@ func run(ctx context.Context, c config) error {
 			return err
 		}
 		d.health.Ready()
+		standby, elected := context.WithCancel(ctx)
+		defer elected()
+		group.Go(func() error { d.warm(standby); return nil })
 		return kube.Lead(ctx, kube.Election{
 			Client: d.kube.Core, Namespace: c.Namespace, Name: install.LeaseName, Identity: c.PodName, Labels: install.LeaseLabels(),
-		}, d.work)
+		}, func(ctx context.Context) error {
+			elected()
+			return d.work(ctx)
+		})
 	})
 	err := d.unless(ctx, group.Wait)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
@@ -234,6 +242,18 @@ func (d *daemon) startEvents(ctx context.Context) error {
 }
 
 func eventsOf(c kubernetes.Interface) typedcore.EventInterface { return c.CoreV1().Events("") }
+
+// warm keeps the world translated for decisions while the replica waits to be elected: of
+// 40,000 pods that takes a second, in which nobody would decide.
+func (d *daemon) warm(ctx context.Context) {
+	for ctx.Err() == nil {
+		d.world.Snapshot() // what is wrong with objects is logged by the first decision
+		select {
+		case <-ctx.Done():
+		case <-time.After(warmEvery):
+		}
+	}
+}
 
 // recorder tells users what the elected replica does.
 func (d *daemon) recorder() *telemetry.Recorder {
