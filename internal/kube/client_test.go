@@ -69,7 +69,7 @@ func TestInformer_HoldsWhatTheServerLists(t *testing.T) {
 		})
 	})
 	ctx, cancel := context.WithCancel(context.Background())
-	informer := NewInformer(clients.NodePools, &v1.NodePool{}, func(metav1.Object) {})
+	informer := NewInformer(clients.NodePools, &v1.NodePool{}, func(o metav1.Object) metav1.Object { return o })
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -31,10 +31,10 @@ type pages struct{ *cache.ListWatch }
 // a third more time. And every supported version serves pages in the same way.
 func (pages) IsWatchListSemanticsUnSupported() bool { return true }
 
-// NewInformer watches all objects of the kind of example. keep reduces each object once
-// and in place, before anything else reads it. While it lists, at most two pages of
+// NewInformer watches all objects. keep reduces each object once, before anything else reads it,
+// and returns what is kept in its place, of the type of example. While it lists, at most two pages of
 // objects are whole at any time. It does not resync: it reports changes only.
-func NewInformer[L runtime.Object](from Lister[L], example runtime.Object, keep func(metav1.Object)) cache.SharedIndexInformer {
+func NewInformer[L runtime.Object](from Lister[L], example runtime.Object, keep func(metav1.Object) metav1.Object) cache.SharedIndexInformer {
 	return cache.NewSharedIndexInformer(pages{&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return listKept(ctx, from, options, keep)
@@ -46,7 +46,9 @@ func NewInformer[L runtime.Object](from Lister[L], example runtime.Object, keep 
 			}
 			return watch.Filter(events, func(e watch.Event) (watch.Event, bool) {
 				if object, ok := e.Object.(metav1.Object); ok {
-					keep(object)
+					if kept, ok := keep(object).(runtime.Object); ok {
+						e.Object = kept
+					}
 				}
 				return e, true
 			}), nil
@@ -61,10 +63,12 @@ type listed struct {
 }
 
 // listKept lists all objects, reduced.
-func listKept[L runtime.Object](ctx context.Context, from Lister[L], options metav1.ListOptions, keep func(metav1.Object)) (runtime.Object, error) {
+func listKept[L runtime.Object](ctx context.Context, from Lister[L], options metav1.ListOptions, keep func(metav1.Object) metav1.Object) (runtime.Object, error) {
 	var all internalversion.List
 	revision, err := read(ctx, from, options, func(o runtime.Object, object metav1.Object) {
-		keep(object)
+		if kept, ok := keep(object).(runtime.Object); ok {
+			o = kept
+		}
 		all.Items = append(all.Items, o)
 	})
 	if err != nil {

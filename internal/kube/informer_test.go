@@ -100,9 +100,10 @@ func TestInformer_ListsPageByPageAndReducesEachObjectOnce(t *testing.T) {
 		}
 		podList(w, r, pods)
 	})
-	informer := NewInformer(clients.Core.CoreV1().Pods(""), &corev1.Pod{}, func(o metav1.Object) {
+	informer := NewInformer(clients.Core.CoreV1().Pods(""), &corev1.Pod{}, func(o metav1.Object) metav1.Object {
 		kept.Add(1)
 		o.SetManagedFields(nil)
+		return o
 	})
 	items := hold(t, informer, pods+1)
 	if asked.Load() != 5 || kept.Load() != page+pods+1 {

@@ -29,7 +29,7 @@ type Keeper struct {
 	mu        sync.Mutex
 	labels    shared[map[string]string]
 	owners    shared[[]metav1.OwnerReference]
-	specs     shared[podParts]
+	specs     shared[*podParts]
 	texts     shared[string]
 	key       []byte                      // room to make a key in
 	nominated []metav1.ManagedFieldsEntry // says that the daemon has nominated the pod

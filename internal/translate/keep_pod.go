@@ -18,9 +18,10 @@ type podParts struct {
 	notes  map[string]string
 }
 
-// pod reduces a pod. Of a finished pod it drops spec and status: the pod takes
-// no room, and no other pod is modelled on it.
-func (k *Keeper) pod(p *corev1.Pod) {
+// pod reduces a pod, and returns what it has in common with others. Of a finished
+// pod it drops spec and status: the pod takes no room, and no other pod is modelled
+// on it.
+func (k *Keeper) pod(p *corev1.Pod) *podParts {
 	meta := keepMeta(p)
 	meta.Generation, meta.Namespace = 0, k.text(meta.Namespace)
 	meta.Labels, meta.OwnerReferences = k.labelsOf(p.Labels), k.ownersOf(keepOwner(p))
@@ -31,7 +32,7 @@ func (k *Keeper) pod(p *corev1.Pod) {
 	if nominated != "" && nominatedBy(p.ManagedFields, FieldManager) {
 		meta.ManagedFields = k.nominated
 	}
-	own := podParts{notes: keepAnnotations(p.Annotations, podAnnotations()...)}
+	own := &podParts{notes: keepAnnotations(p.Annotations, podAnnotations()...)}
 	if !Finished(p) {
 		own.spec, own.status = keepSpec(&p.Spec, false), keepStatus(p)
 	}
@@ -53,6 +54,7 @@ func (k *Keeper) pod(p *corev1.Pod) {
 	node := k.text(p.Spec.NodeName)
 	*p = corev1.Pod{ObjectMeta: meta, Spec: parts.spec, Status: status}
 	p.Spec.NodeName = node
+	return parts
 }
 
 // keepTemplate keeps the fields of a template that are read of pods, and those

@@ -205,6 +205,31 @@ func TestKeep_ObjectsMeanWhatTheyMeant(t *testing.T) {
 	}
 }
 
+// A pod in less memory is the pod that Keep leaves.
+func TestKept_IsThePodThatKeepLeaves(t *testing.T) {
+	k := translate.NewKeeper()
+	for seed := range uint64(300) {
+		want, pod := newScene(seed).Pod, newScene(seed).Pod
+		k.Keep(want)
+		want.TypeMeta = metav1.TypeMeta{}
+		kept, is := k.Kept(pod).(*translate.KeptPod)
+		if !is || kept.Node() != want.Spec.NodeName || kept.Name != want.Name {
+			t.Fatalf("seed %d: kept %+v", seed, kept)
+		}
+		if again := k.Kept(kept); again != kept {
+			t.Fatalf("seed %d: what is kept is reduced again", seed)
+		}
+		if got := kept.Pod(); !reflect.DeepEqual(got, want) {
+			t.Fatalf("seed %d: kept in less memory:\n%s", seed, cmp.Diff(want, got))
+		}
+		whole := newScene(seed).Pod
+		whole.TypeMeta = metav1.TypeMeta{}
+		if got := translate.Whole(whole).Pod(); !reflect.DeepEqual(got, whole) {
+			t.Fatalf("seed %d: kept whole:\n%s", seed, cmp.Diff(whole, got))
+		}
+	}
+}
+
 // An informer keeps an object twice where the API server streams lists.
 func TestKeep_TwiceIsOnce(t *testing.T) {
 	k := translate.NewKeeper()

@@ -71,14 +71,14 @@ func (k *Keeper) ownersOf(refs []metav1.OwnerReference) []metav1.OwnerReference 
 // parts returns the first of all equal parts that were seen. Parts are equal if
 // their bytes on the wire are equal. Parts that cannot be written on the wire
 // are not shared.
-func (k *Keeper) parts(own podParts) podParts {
+func (k *Keeper) parts(own *podParts) *podParts {
 	pod := corev1.Pod{Spec: own.spec, Status: own.status}
 	pod.Annotations = own.notes
 	key, err := pod.Marshal()
 	if err != nil {
 		return own
 	}
-	return k.specs.get(key, func() podParts { return own })
+	return k.specs.get(key, func() *podParts { return own })
 }
 
 func appendMap(b []byte, m map[string]string) []byte {

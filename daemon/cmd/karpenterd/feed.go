@@ -25,12 +25,13 @@ import (
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
 // watched is a kind of object that the world needs.
 type watched struct {
 	what     string // the resource and its group, as in RBAC rules
-	informer func(keep func(metav1.Object)) cache.SharedIndexInformer
+	informer func(keep func(metav1.Object) metav1.Object) cache.SharedIndexInformer
 	list     func(context.Context, metav1.ListOptions) error
 	read     func(ctx context.Context, do func(metav1.Object)) (revision string, err error)
 	example  runtime.Object
@@ -40,7 +41,10 @@ type watched struct {
 func watching[L runtime.Object](what string, from kube.Lister[L], example runtime.Object) watched {
 	return watched{
 		what: what,
-		informer: func(keep func(metav1.Object)) cache.SharedIndexInformer {
+		informer: func(keep func(metav1.Object) metav1.Object) cache.SharedIndexInformer {
+			if _, pods := example.(*corev1.Pod); pods {
+				return kube.NewInformer(from, &translate.KeptPod{}, keep)
+			}
 			return kube.NewInformer(from, example, keep)
 		},
 		list: func(ctx context.Context, o metav1.ListOptions) error {
@@ -97,9 +101,9 @@ func watches(c *kube.Clients, selectors bool) []watched {
 }
 
 // feed starts the watches that keep the world up to date. It returns when the world
-// has every object. keep drops the fields of an object that nothing reads, and forget is told
+// has every object. keep drops the fields of an object that nothing reads, and returns what is kept in its place; forget is told
 // of what is deleted.
-func feed(ctx context.Context, clients *kube.Clients, w *world.World, older older, keep, forget func(metav1.Object), selectors bool) error {
+func feed(ctx context.Context, clients *kube.Clients, w *world.World, older older, keep func(metav1.Object) metav1.Object, forget func(metav1.Object), selectors bool) error {
 	var synced []cache.InformerSynced
 	for _, x := range watches(clients, selectors) {
 		started, err := x.start(ctx, keep,
@@ -124,7 +128,7 @@ type older interface {
 
 // start starts the watch of the kind. keep reduces each object; what is returned says
 // whether all objects are known.
-func (x watched) start(ctx context.Context, keep, observe, forget func(metav1.Object)) (cache.InformerSynced, error) {
+func (x watched) start(ctx context.Context, keep func(metav1.Object) metav1.Object, observe, forget func(metav1.Object)) (cache.InformerSynced, error) {
 	informer := x.informer(keep)
 	with := func(do func(metav1.Object), o any) {
 		if object, ok := o.(metav1.Object); ok {

@@ -157,7 +157,10 @@ func (d *daemon) watchLegacy(ctx context.Context) error {
 	return nil
 }
 
-func withoutManagedFields(o metav1.Object) { o.SetManagedFields(nil) }
+func withoutManagedFields(o metav1.Object) metav1.Object {
+	o.SetManagedFields(nil)
+	return o
+}
 
 // readLegacySettings reads the settings that Karpenter had before v1, if they are there.
 func (d *daemon) readLegacySettings(ctx context.Context) error {

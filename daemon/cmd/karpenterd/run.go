@@ -391,10 +391,10 @@ func (d *daemon) learn(ctx context.Context) error {
 }
 
 // keep looks at an object that is watched before the fields are dropped that no decision
-// needs.
-func (d *daemon) keep(o metav1.Object) {
+// needs, and returns what is kept in its place.
+func (d *daemon) keep(o metav1.Object) metav1.Object {
 	d.readers.Observe(o)
-	d.keeper.Keep(o)
+	return d.keeper.Kept(o)
 }
 
 // learnNow notes what is known of the cluster by now.

@@ -150,12 +150,13 @@ func (u *uncarried) find(ctx context.Context, kind legacy.Uncarried) (schema.Gro
 }
 
 // withMetadataAlone drops the rest of an object, which nothing reads.
-func withMetadataAlone(o metav1.Object) {
+func withMetadataAlone(o metav1.Object) metav1.Object {
 	withoutManagedFields(o)
 	if object, ok := o.(*unstructured.Unstructured); ok {
 		delete(object.Object, "spec")
 		delete(object.Object, "status")
 	}
+	return o
 }
 
 // All lists the objects, sorted.

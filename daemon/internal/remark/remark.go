@@ -37,7 +37,7 @@ type World interface {
 	EC2NodeClasses() []*awsv1.EC2NodeClass
 	NodeClaims() []*v1.NodeClaim
 	NodeOf(providerID string) (*corev1.Node, bool)
-	PodsOn(node string) []*corev1.Pod
+	EachPodOn(node string, do func(*corev1.Pod))
 }
 
 // Recorder sends the Events, and counts objects that cannot be read by kind.
@@ -97,11 +97,11 @@ func (t *Teller) Look(context.Context, time.Time) error {
 		}
 		// Events refer to nodes as the kubelet does, so that kubectl finds them.
 		tell(corev1.ObjectReference{Kind: "Node", APIVersion: "v1", Name: n.Name, UID: types.UID(n.Name)}, cmp.Or(n.UID, types.UID(n.Name)), translate.NodeRemarks(n))
-		for _, p := range t.World.PodsOn(n.Name) {
+		t.World.EachPodOn(n.Name, func(p *corev1.Pod) {
 			if translate.Ours(p) {
 				tell(corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: p.Namespace, Name: p.Name, UID: p.UID}, p.UID, translate.PodRemarks(p))
 			}
-		}
+		})
 	}
 	return nil
 }

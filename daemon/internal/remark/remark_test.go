@@ -37,7 +37,12 @@ func (w *world) UnreadCounted(byKind map[string]int)   { w.unread = byKind }
 
 func (w *world) NodeClaims() []*v1.NodeClaim        { return append([]*v1.NodeClaim{{}}, w.claims...) }
 func (w *world) NodeOf(string) (*corev1.Node, bool) { return w.node, w.node != nil }
-func (w *world) PodsOn(string) []*corev1.Pod        { return w.pods }
+func (w *world) EachPodOn(_ string, do func(*corev1.Pod)) {
+	for _, p := range w.pods {
+		do(p)
+	}
+}
+
 func (w *world) Remark(o *corev1.ObjectReference, r translate.Remark) {
 	w.sent = append(w.sent, o.Kind+" "+o.Namespace+"/"+o.Name+" "+r.Reason)
 	w.texts = append(w.texts, r.Text)

@@ -75,11 +75,8 @@ func (r *Readers) Observe(o metav1.Object) {
 	}
 }
 
-// Forget is told that the object is deleted.
+// Forget is told that the object is deleted, a pod as it was observed or as it was kept.
 func (r *Readers) Forget(o metav1.Object) {
-	if _, is := o.(*corev1.Pod); !is {
-		return
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if reader, known := r.pods[o.GetUID()]; known {

@@ -33,9 +33,8 @@ func TestWorld_IsTheSameOfReducedObjects(t *testing.T) {
 				continue
 			}
 			small := o.(runtime.Object).DeepCopyObject().(metav1.Object)
-			keeper.Keep(small)
 			whole.Observe(o)
-			kept.Observe(small)
+			kept.Observe(keeper.Kept(small))
 			h.alive[id] = o
 		}
 		got, want := contents(kept.Snapshot()), contents(whole.Snapshot())

@@ -1,15 +1,18 @@
 package world
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
-func (w *World) putPod(p *corev1.Pod) []string {
+func (w *World) putPod(p *translate.KeptPod) []string {
 	k := key(p)
 	old := w.objects.pods[k]
 	if !store(w.objects.pods, k, p) {
@@ -20,36 +23,37 @@ func (w *World) putPod(p *corev1.Pod) []string {
 		delete(w.seen, old.UID)
 	}
 	w.touchPod(p)
-	if p.Spec.NodeName != "" {
-		index(w.podsOn, p.Spec.NodeName, k, p)
+	if p.Node() != "" {
+		index(w.podsOn, p.Node(), k, p)
 	}
 	if ref := metav1.GetControllerOfNoCopy(p); ref != nil {
 		index(w.podsOwned, ref.UID, k, p)
 	}
-	for claim := range claimsUsed(p) {
+	whole := w.whole(p)
+	for claim := range claimsUsed(whole) {
 		index(w.podsUsing, claim, k, p)
 		w.translations.touch(ref{claimUsersKind, claim})
 	}
-	waits := p.Spec.NodeName == "" && translate.Ours(p)
+	waits := p.Node() == "" && translate.Ours(whole)
 	if _, known := w.seen[p.UID]; waits && !known {
 		w.seen[p.UID] = w.now()
 	} else if !waits {
 		delete(w.seen, p.UID)
 	}
-	return w.claimsOfNode(w.objects.nodes[p.Spec.NodeName])
+	return w.claimsOfNode(w.objects.nodes[p.Node()])
 }
 
-func (w *World) removePod(p *corev1.Pod) []string {
+func (w *World) removePod(p *translate.KeptPod) []string {
 	if known := w.objects.pods[key(p)]; drop(w, w.objects.pods, ref{podKind, key(p)}, p) {
 		w.unindexPod(known)
 		delete(w.seen, p.UID)
 	}
-	return w.claimsOfNode(w.objects.nodes[p.Spec.NodeName])
+	return w.claimsOfNode(w.objects.nodes[p.Node()])
 }
 
 // touchPod marks the translation of the pod as stale, and that of its controller,
 // which counts its pods.
-func (w *World) touchPod(p *corev1.Pod) {
+func (w *World) touchPod(p *translate.KeptPod) {
 	w.translations.touch(ref{podKind, key(p)})
 	if owner := metav1.GetControllerOfNoCopy(p); owner != nil {
 		if controller, known := w.objects.controllers[owner.UID]; known {
@@ -58,30 +62,30 @@ func (w *World) touchPod(p *corev1.Pod) {
 	}
 }
 
-func (w *World) unindexPod(old *corev1.Pod) {
+func (w *World) unindexPod(old *translate.KeptPod) {
 	if old == nil {
 		return
 	}
 	w.touchPod(old)
 	k := key(old)
-	unindex(w.podsOn, old.Spec.NodeName, k)
+	unindex(w.podsOn, old.Node(), k)
 	if ref := metav1.GetControllerOfNoCopy(old); ref != nil {
 		unindex(w.podsOwned, ref.UID, k)
 	}
-	for claim := range claimsUsed(old) {
+	for claim := range claimsUsed(w.whole(old)) {
 		unindex(w.podsUsing, claim, k)
 		w.translations.touch(ref{claimUsersKind, claim})
 	}
 }
 
-func index[K comparable](m map[K]map[string]*corev1.Pod, by K, k string, p *corev1.Pod) {
+func index[K comparable](m map[K]map[string]*translate.KeptPod, by K, k string, p *translate.KeptPod) {
 	if m[by] == nil {
-		m[by] = map[string]*corev1.Pod{}
+		m[by] = map[string]*translate.KeptPod{}
 	}
 	m[by][k] = p
 }
 
-func unindex[K comparable](m map[K]map[string]*corev1.Pod, by K, k string) {
+func unindex[K comparable](m map[K]map[string]*translate.KeptPod, by K, k string) {
 	delete(m[by], k)
 	if len(m[by]) == 0 {
 		delete(m, by)
@@ -107,7 +111,29 @@ func (w *World) PodsOn(node string) []*corev1.Pod {
 	defer w.mu.Unlock()
 	out := make([]*corev1.Pod, 0, len(w.podsOn[node]))
 	for _, p := range w.podsOn[node] {
-		out = append(out, p)
+		out = append(out, p.Pod())
 	}
 	return out
+}
+
+// EachPodOn calls do with the same pods. All are one variable, which do must not keep. It is for
+// who looks at every pod of the cluster often.
+func (w *World) EachPodOn(node string, do func(*corev1.Pod)) {
+	w.mu.Lock()
+	kept := slices.Collect(maps.Values(w.podsOn[node]))
+	w.mu.Unlock()
+	for p := range translate.PodsOf(slices.Values(kept)) {
+		do(p)
+	}
+}
+
+// whole returns the pod, in a variable that holds it until the next one is asked for.
+func (w *World) whole(p *translate.KeptPod) *corev1.Pod {
+	p.Read(&w.latest)
+	return &w.latest
+}
+
+// ownedBy returns the pods of a controller. All are one variable, one after the other.
+func (w *World) ownedBy(controller types.UID) translate.Pods {
+	return translate.PodsOf(maps.Values(w.podsOwned[controller]))
 }

@@ -25,8 +25,8 @@ func (w *World) Replicas(p *corev1.Pod) (of *metav1.OwnerReference, declared int
 	}
 	owned := func(by types.UID) {
 		for _, x := range w.podsOwned[by] {
-			if !translate.Finished(x) {
-				pods = append(pods, x)
+			if p := x.Pod(); !translate.Finished(p) {
+				pods = append(pods, p)
 			}
 		}
 	}

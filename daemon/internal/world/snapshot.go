@@ -23,6 +23,13 @@ func (w *World) Snapshot() (cluster.Snapshot, []error) {
 	defer w.mu.Unlock()
 	t := &w.translations
 	var d cluster.Delta
+	pods := 0 // at first these are all pods, and a list that grows takes several times its memory
+	for r := range t.stale {
+		if r.kind == podKind {
+			pods++
+		}
+	}
+	d.Put.Pods = make([]cluster.Pod, 0, pods)
 	for r := range t.stale {
 		w.read(r, &d)
 	}
@@ -82,7 +89,7 @@ func (w *World) read(r ref, d *cluster.Delta) {
 	switch r.kind {
 	case podKind:
 		if p, ok := w.objects.pods[r.name]; ok {
-			if x, ok := translate.Pod(p, t.lookups); ok {
+			if x, ok := translate.Pod(w.whole(p), t.lookups); ok {
 				t.alike.share(p.Labels, &x)
 				d.Put.Pods = append(d.Put.Pods, x)
 				return
@@ -110,7 +117,7 @@ func (w *World) read(r ref, d *cluster.Delta) {
 		}
 	case daemonSetKind:
 		if x, ok := w.objects.daemonSets[r.name]; ok {
-			d.Put.DaemonSets = append(d.Put.DaemonSets, translate.DaemonSet(x, maps.Values(w.podsOwned[x.UID]), t.lookups))
+			d.Put.DaemonSets = append(d.Put.DaemonSets, translate.DaemonSet(x, w.ownedBy(x.UID), t.lookups))
 			return
 		}
 	case replicaSetKind, statefulSetKind, jobKind:
@@ -231,15 +238,15 @@ func (w *World) readWorkload(r ref) (cluster.Workload, bool) {
 	switch r.kind {
 	case replicaSetKind:
 		if x, ok := w.objects.replicaSets[r.name]; ok {
-			return translate.ReplicaSet(x, maps.Values(w.podsOwned[x.UID]), w.translations.lookups)
+			return translate.ReplicaSet(x, w.ownedBy(x.UID), w.translations.lookups)
 		}
 	case statefulSetKind:
 		if x, ok := w.objects.statefulSets[r.name]; ok {
-			return translate.StatefulSet(x, maps.Values(w.podsOwned[x.UID]), w.translations.lookups)
+			return translate.StatefulSet(x, w.ownedBy(x.UID), w.translations.lookups)
 		}
 	default:
 		if x, ok := w.objects.jobs[r.name]; ok {
-			return translate.Job(x, maps.Values(w.podsOwned[x.UID]), w.translations.lookups)
+			return translate.Job(x, w.ownedBy(x.UID), w.translations.lookups)
 		}
 	}
 	return cluster.Workload{}, false
@@ -281,7 +288,13 @@ func (w *World) EC2NodeClass(name string) (*awsv1.EC2NodeClass, bool) {
 func (w *World) Node(name string) (*corev1.Node, bool) { return get(w, w.objects.nodes, name) }
 
 // Pod returns the newest known version of the pod (namespace/name); it must not be changed.
-func (w *World) Pod(id string) (*corev1.Pod, bool) { return get(w, w.objects.pods, id) }
+func (w *World) Pod(id string) (*corev1.Pod, bool) {
+	p, ok := get(w, w.objects.pods, id)
+	if !ok {
+		return nil, false
+	}
+	return p.Pod(), true
+}
 
 func get[T any](w *World, m map[string]T, name string) (T, bool) {
 	w.mu.Lock()

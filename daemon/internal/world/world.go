@@ -35,9 +35,9 @@ type World struct {
 	reports      catalog.Reports // what nodes have reported
 	reported     int             // how often that has changed
 
-	podsOn    map[string]map[string]*corev1.Pod           // node name -> pod key
-	podsOwned map[types.UID]map[string]*corev1.Pod        // controller -> pod key
-	podsUsing map[string]map[string]*corev1.Pod           // PersistentVolumeClaim -> pod key, of pods that run and stay
+	podsOn    map[string]map[string]*translate.KeptPod    // node name -> pod key
+	podsOwned map[types.UID]map[string]*translate.KeptPod // controller -> pod key
+	podsUsing map[string]map[string]*translate.KeptPod    // PersistentVolumeClaim -> pod key, of pods that run and stay
 	setsOwned map[types.UID]map[string]*appsv1.ReplicaSet // Deployment -> ReplicaSet key
 	setOwner  map[string]types.UID                        // ReplicaSet key -> Deployment
 	// ownedSince says when controllers of pods were created; see setOwnedSince.
@@ -47,6 +47,7 @@ type World struct {
 	twins      map[string]map[string]bool     // provider id -> node names, where several have it
 	seen       map[types.UID]time.Time        // when the daemon first saw that the pod waits
 	budgets    map[string][]cluster.PodBudget // by namespace, where they have been asked for
+	latest     corev1.Pod                     // only whole uses it
 	gone       map[types.UID]struct{}
 	goneOrder  []types.UID
 
@@ -58,8 +59,8 @@ type World struct {
 func New(facts []catalog.Fact, market catalog.Market, now func() time.Time) *World {
 	w := &World{
 		facts: facts, market: market, overhead: catalog.DefaultOverhead(), now: now, objects: newObjects(), translations: newTranslations(),
-		podsOn: map[string]map[string]*corev1.Pod{}, podsOwned: map[types.UID]map[string]*corev1.Pod{},
-		podsUsing: map[string]map[string]*corev1.Pod{},
+		podsOn: map[string]map[string]*translate.KeptPod{}, podsOwned: map[types.UID]map[string]*translate.KeptPod{},
+		podsUsing: map[string]map[string]*translate.KeptPod{},
 		setsOwned: map[types.UID]map[string]*appsv1.ReplicaSet{}, setOwner: map[string]types.UID{}, ownedSince: map[types.UID]time.Time{},
 		claimOf: map[string]string{}, nodeOf: map[string]string{}, twins: map[string]map[string]bool{},
 		seen: map[types.UID]time.Time{}, gone: map[types.UID]struct{}{},
