@@ -41,8 +41,9 @@ type Fleet struct {
 	variants Variants
 	daemons  []cluster.DaemonSet
 	groups   map[string]int
-	sites    int             // the number of sites; see Row.Site
-	typeKeys map[string]bool // keys of the labels that instance types have
+	largest  []quantity.Resources // by pool; see findLargest
+	sites    int                  // the number of sites; see Row.Site
+	typeKeys map[string]bool      // keys of the labels that instance types have
 }
 
 // Row is one kind of node that a pool can launch.
@@ -172,7 +173,18 @@ func compile(f *Fleet) *Fleet {
 		f.openPool(i)
 	}
 	f.sort()
+	f.largest = f.findLargest()
 	return f
+}
+
+// findLargest returns the most of each resource that a node of each pool has for pods.
+func (f *Fleet) findLargest() []quantity.Resources {
+	out := make([]quantity.Resources, len(f.Pools))
+	for i := range f.Rows {
+		r := &f.Rows[i]
+		out[r.Pool] = out[r.Pool].Max(r.Net)
+	}
+	return out
 }
 
 // noteKeys notes which labels the instance types have. Most types have the same
@@ -208,6 +220,7 @@ func (f *Fleet) With(p cluster.Pool) *Fleet {
 	}
 	out.openPool(at)
 	out.sort()
+	out.largest = out.findLargest()
 	return &out
 }
 

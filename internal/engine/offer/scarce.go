@@ -17,6 +17,9 @@ const ample = 2
 // reservations may be too short for it. Then nothing is launched before the plan
 // is whole.
 func (m *Market) Scarce(classes []*demand.Class) bool {
+	if !slices.ContainsFunc(classes, func(c *demand.Class) bool { return c.Count() > 0 }) {
+		return false // which is most often so
+	}
 	pools := map[*uint64][]bool{}
 	enough := m.enough(classes, pools)
 	return slices.ContainsFunc(classes, func(c *demand.Class) bool {
@@ -36,11 +39,7 @@ func (m *Market) Scarce(classes []*demand.Class) bool {
 func (m *Market) enough(classes []*demand.Class, pools map[*uint64][]bool) []bool {
 	asked := make([]quantity.Resources, len(m.Fleet.Pools)) // of each pool, if all were launched there
 	most := make([]quantity.Resources, len(asked))          // that a pod of it needs of anything
-	largest := make([]quantity.Resources, len(asked))       // node of the pool
-	for i := range m.Fleet.Rows {
-		r := &m.Fleet.Rows[i]
-		largest[r.Pool] = largest[r.Pool].Max(r.Net)
-	}
+	largest := m.Fleet.largest
 	for _, c := range classes {
 		need := demand.WithoutAttach(c.Shape().Requests)
 		for i, runs := range m.poolsOf(c, pools) {

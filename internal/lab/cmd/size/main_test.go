@@ -11,7 +11,9 @@ func TestRun_WrongUsageSaysWhatIsRight(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"-nope"}, "-nope"}, {[]string{"x"}, "takes flags only"}, {[]string{"-nodes=0"}, "at least 2 nodes"},
+		{[]string{"-nope"}, "-nope"},
+		{[]string{"x"}, "takes flags only"},
+		{[]string{"-nodes=0"}, "at least 2 nodes"},
 		{[]string{"-fleet=-1"}, "at least 1 node"},
 	} {
 		var out, errOut bytes.Buffer
