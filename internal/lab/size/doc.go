@@ -7,8 +7,8 @@
 // What is written is as large as in clusters of people: pods of some 11 KB of
 // JSON with the statuses that a kubelet writes, ReplicaSets of earlier revisions,
 // nodes that list their images. Half of the nodes belong to NodeClaims with
-// instances in the simulated EC2, so that the daemon has nothing to do and keeps
-// still.
+// instances in the simulated EC2, and no node is worth replacing, so that the
+// daemon has nothing to do and keeps still.
 //
 // Invariants: the objects are the same in every run; nothing outlives Run. Sizes
 // are bytes, of memory resident ones as the kernel counts them.

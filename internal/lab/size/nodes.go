@@ -20,7 +20,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/deploy"
 )
 
-// Every node is of one type, with room for three times its pods.
+// Every node is of one type, the only one that the pools allow, and full: 20 pods ask for 7.8 of
+// its 7.9 CPUs. So no node is worth replacing, and the daemon keeps still.
 const (
 	instanceType = "m5.2xlarge"
 	poolCount    = 2
@@ -50,7 +51,10 @@ func (r *run) pools(ctx context.Context) error {
 			"disruption": disruption,
 			"template": map[string]any{"spec": map[string]any{
 				"nodeClassRef": map[string]any{"group": awsv1.Group, "kind": awsv1.EC2NodeClassKind, "name": className},
-				"requirements": []any{map[string]any{"key": v1.LabelCapacityType, "operator": "In", "values": []any{v1.CapacityTypeOnDemand}}},
+				"requirements": []any{
+					map[string]any{"key": v1.LabelCapacityType, "operator": "In", "values": []any{v1.CapacityTypeOnDemand}},
+					map[string]any{"key": corev1.LabelInstanceTypeStable, "operator": "In", "values": []any{instanceType}},
+				},
 			}},
 		}))
 	}

@@ -221,7 +221,7 @@ func container(app, revision, c int) corev1.Container {
 		Name: fmt.Sprintf("c-%d", c), Image: fmt.Sprintf("%s:v1.%d.%d", imageOf(app+c), 42-revision, c),
 		Ports: []corev1.ContainerPort{{ContainerPort: port}},
 		Resources: corev1.ResourceRequirements{
-			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: *resource.NewQuantity(int64(128+app%8*16)<<20, resource.BinarySI)},
+			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("130m"), corev1.ResourceMemory: *resource.NewQuantity(int64(128+app%8*16)<<20, resource.BinarySI)},
 			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")},
 		},
 	}
