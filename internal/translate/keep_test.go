@@ -206,17 +206,17 @@ func TestKeep_ObjectsMeanWhatTheyMeant(t *testing.T) {
 }
 
 // A pod in less memory is the pod that Keep leaves.
-func TestKept_IsThePodThatKeepLeaves(t *testing.T) {
+func TestCompact_IsThePodThatKeepLeaves(t *testing.T) {
 	k := translate.NewKeeper()
 	for seed := range uint64(300) {
 		want, pod := newScene(seed).Pod, newScene(seed).Pod
 		k.Keep(want)
 		want.TypeMeta = metav1.TypeMeta{}
-		kept, is := k.Kept(pod).(*translate.KeptPod)
+		kept, is := k.Compact(pod).(*translate.CompactPod)
 		if !is || kept.Node() != want.Spec.NodeName || kept.Name != want.Name {
 			t.Fatalf("seed %d: kept %+v", seed, kept)
 		}
-		if again := k.Kept(kept); again != kept {
+		if again := k.Compact(kept); again != kept {
 			t.Fatalf("seed %d: what is kept is reduced again", seed)
 		}
 		if got := kept.Pod(); !reflect.DeepEqual(got, want) {

@@ -28,7 +28,7 @@ func DaemonSet(d *appsv1.DaemonSet, pods Pods, l Lookups) cluster.DaemonSet {
 	var newest *corev1.Pod
 	for p := range pods {
 		if live(p) && (newest == nil || newer(p, newest)) {
-			newest = held(p)
+			newest = copyOf(p)
 		}
 	}
 	model, _ := toCome(&template, newest, d, "DaemonSet", l) // a pod that admission refuses now may be admitted at any time
@@ -129,7 +129,7 @@ func StatefulSet(s *appsv1.StatefulSet, pods Pods, l Lookups) (cluster.Workload,
 	byName := map[string]*corev1.Pod{}
 	var sibling *corev1.Pod
 	for p := range pods {
-		p = held(p)
+		p = copyOf(p)
 		byName[p.Name] = p
 		current := s.Status.UpdateRevision == "" || p.Labels[appsv1.ControllerRevisionHashLabelKey] == s.Status.UpdateRevision
 		if live(p) && current && (sibling == nil || p.Name < sibling.Name) {
@@ -253,7 +253,7 @@ func Job(j *batchv1.Job, pods Pods, l Lookups) (cluster.Workload, bool) {
 		default:
 			active++
 			if sibling == nil || p.Name < sibling.Name {
-				sibling = held(p)
+				sibling = copyOf(p)
 			}
 		}
 	}
@@ -304,7 +304,7 @@ func count(pods Pods) (n int64, first *corev1.Pod) {
 		if live(p) {
 			n++
 			if first == nil || p.Name < first.Name {
-				first = held(p)
+				first = copyOf(p)
 			}
 		}
 	}

@@ -142,7 +142,7 @@ func (x watched) catchUp(ctx context.Context, w *world.World, keeper *translate.
 	listed := map[types.UID]bool{}
 	revision, err := x.read(ctx, func(o metav1.Object) {
 		listed[o.GetUID()] = true
-		w.Observe(keeper.Kept(o))
+		w.Observe(keeper.Compact(o))
 	})
 	if err == nil {
 		w.ForgetUnlisted(x.example, revision, listed)

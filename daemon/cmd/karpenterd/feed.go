@@ -43,7 +43,7 @@ func watching[L runtime.Object](what string, from kube.Lister[L], example runtim
 		what: what,
 		informer: func(keep func(metav1.Object) metav1.Object) cache.SharedIndexInformer {
 			if _, pods := example.(*corev1.Pod); pods {
-				return kube.NewInformer(from, &translate.KeptPod{}, keep)
+				return kube.NewInformer(from, &translate.CompactPod{}, keep)
 			}
 			return kube.NewInformer(from, example, keep)
 		},

@@ -394,7 +394,7 @@ func (d *daemon) learn(ctx context.Context) error {
 // needs, and returns what is kept in its place.
 func (d *daemon) keep(o metav1.Object) metav1.Object {
 	d.readers.Observe(o)
-	return d.keeper.Kept(o)
+	return d.keeper.Compact(o)
 }
 
 // learnNow notes what is known of the cluster by now.

@@ -34,7 +34,7 @@ func TestWorld_IsTheSameOfReducedObjects(t *testing.T) {
 			}
 			small := o.(runtime.Object).DeepCopyObject().(metav1.Object)
 			whole.Observe(o)
-			kept.Observe(keeper.Kept(small))
+			kept.Observe(keeper.Compact(small))
 			h.alive[id] = o
 		}
 		got, want := contents(kept.Snapshot()), contents(whole.Snapshot())

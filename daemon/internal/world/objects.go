@@ -22,7 +22,7 @@ import (
 
 // objects are the newest versions, by name or namespace/name.
 type objects struct {
-	pods            map[string]*translate.KeptPod
+	pods            map[string]*translate.CompactPod
 	nodes           map[string]*corev1.Node
 	claims          map[string]*v1.NodeClaim
 	pools           map[string]*v1.NodePool
@@ -51,7 +51,7 @@ type objects struct {
 
 func newObjects() objects {
 	return objects{
-		pods: map[string]*translate.KeptPod{}, nodes: map[string]*corev1.Node{}, claims: map[string]*v1.NodeClaim{},
+		pods: map[string]*translate.CompactPod{}, nodes: map[string]*corev1.Node{}, claims: map[string]*v1.NodeClaim{},
 		pools: map[string]*v1.NodePool{}, classes: map[string]*awsv1.EC2NodeClass{}, daemonSets: map[string]*appsv1.DaemonSet{},
 		replicaSets: map[string]*appsv1.ReplicaSet{}, statefulSets: map[string]*appsv1.StatefulSet{}, jobs: map[string]*batchv1.Job{},
 		namespaces: map[string]*corev1.Namespace{}, volumeClaims: map[string]*corev1.PersistentVolumeClaim{},
@@ -163,7 +163,7 @@ func (w *World) put(object metav1.Object) concern {
 	switch o := object.(type) {
 	case *corev1.Pod:
 		return concern{claims: w.putPod(translate.Whole(o))}
-	case *translate.KeptPod:
+	case *translate.CompactPod:
 		return concern{claims: w.putPod(o)}
 	case *corev1.Node:
 		return concern{claims: w.putNode(o)}
@@ -293,7 +293,7 @@ func (w *World) take(object metav1.Object) concern {
 	switch o := object.(type) {
 	case *corev1.Pod:
 		return concern{claims: w.removePod(translate.Whole(o))}
-	case *translate.KeptPod:
+	case *translate.CompactPod:
 		return concern{claims: w.removePod(o)}
 	case *corev1.Node:
 		return concern{claims: w.removeNode(o)}

@@ -12,7 +12,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
-func (w *World) putPod(p *translate.KeptPod) []string {
+func (w *World) putPod(p *translate.CompactPod) []string {
 	k := key(p)
 	old := w.objects.pods[k]
 	if !store(w.objects.pods, k, p) {
@@ -43,7 +43,7 @@ func (w *World) putPod(p *translate.KeptPod) []string {
 	return w.claimsOfNode(w.objects.nodes[p.Node()])
 }
 
-func (w *World) removePod(p *translate.KeptPod) []string {
+func (w *World) removePod(p *translate.CompactPod) []string {
 	if known := w.objects.pods[key(p)]; drop(w, w.objects.pods, ref{podKind, key(p)}, p) {
 		w.unindexPod(known)
 		delete(w.seen, p.UID)
@@ -53,7 +53,7 @@ func (w *World) removePod(p *translate.KeptPod) []string {
 
 // touchPod marks the translation of the pod as stale, and that of its controller,
 // which counts its pods.
-func (w *World) touchPod(p *translate.KeptPod) {
+func (w *World) touchPod(p *translate.CompactPod) {
 	w.translations.touch(ref{podKind, key(p)})
 	if owner := metav1.GetControllerOfNoCopy(p); owner != nil {
 		if controller, known := w.objects.controllers[owner.UID]; known {
@@ -62,7 +62,7 @@ func (w *World) touchPod(p *translate.KeptPod) {
 	}
 }
 
-func (w *World) unindexPod(old *translate.KeptPod) {
+func (w *World) unindexPod(old *translate.CompactPod) {
 	if old == nil {
 		return
 	}
@@ -78,14 +78,14 @@ func (w *World) unindexPod(old *translate.KeptPod) {
 	}
 }
 
-func index[K comparable](m map[K]map[string]*translate.KeptPod, by K, k string, p *translate.KeptPod) {
+func index[K comparable](m map[K]map[string]*translate.CompactPod, by K, k string, p *translate.CompactPod) {
 	if m[by] == nil {
-		m[by] = map[string]*translate.KeptPod{}
+		m[by] = map[string]*translate.CompactPod{}
 	}
 	m[by][k] = p
 }
 
-func unindex[K comparable](m map[K]map[string]*translate.KeptPod, by K, k string) {
+func unindex[K comparable](m map[K]map[string]*translate.CompactPod, by K, k string) {
 	delete(m[by], k)
 	if len(m[by]) == 0 {
 		delete(m, by)
@@ -128,7 +128,7 @@ func (w *World) EachPodOn(node string, do func(*corev1.Pod)) {
 }
 
 // whole returns the pod, in a variable that holds it until the next one is asked for.
-func (w *World) whole(p *translate.KeptPod) *corev1.Pod {
+func (w *World) whole(p *translate.CompactPod) *corev1.Pod {
 	p.Read(&w.latest)
 	return &w.latest
 }

@@ -55,7 +55,7 @@ func benchmarkSize(b *testing.B, milliCPU int64, consolidates bool) {
 	observe := func(o metav1.Object) {
 		version++
 		o.SetResourceVersion(fmt.Sprint(version))
-		w.Observe(keeper.Kept(o))
+		w.Observe(keeper.Compact(o))
 	}
 	fillLarge(observe, now, consolidates)
 	decide := func(m engine.Memory, seed uint64) engine.Output {

@@ -35,11 +35,11 @@ type World struct {
 	reports      catalog.Reports // what nodes have reported
 	reported     int             // how often that has changed
 
-	podsOn    map[string]map[string]*translate.KeptPod    // node name -> pod key
-	podsOwned map[types.UID]map[string]*translate.KeptPod // controller -> pod key
-	podsUsing map[string]map[string]*translate.KeptPod    // PersistentVolumeClaim -> pod key, of pods that run and stay
-	setsOwned map[types.UID]map[string]*appsv1.ReplicaSet // Deployment -> ReplicaSet key
-	setOwner  map[string]types.UID                        // ReplicaSet key -> Deployment
+	podsOn    map[string]map[string]*translate.CompactPod    // node name -> pod key
+	podsOwned map[types.UID]map[string]*translate.CompactPod // controller -> pod key
+	podsUsing map[string]map[string]*translate.CompactPod    // PersistentVolumeClaim -> pod key, of pods that run and stay
+	setsOwned map[types.UID]map[string]*appsv1.ReplicaSet    // Deployment -> ReplicaSet key
+	setOwner  map[string]types.UID                           // ReplicaSet key -> Deployment
 	// ownedSince says when controllers of pods were created; see setOwnedSince.
 	ownedSince map[types.UID]time.Time
 	claimOf    map[string]string              // instance id -> claim name
@@ -59,8 +59,8 @@ type World struct {
 func New(facts []catalog.Fact, market catalog.Market, now func() time.Time) *World {
 	w := &World{
 		facts: facts, market: market, overhead: catalog.DefaultOverhead(), now: now, objects: newObjects(), translations: newTranslations(),
-		podsOn: map[string]map[string]*translate.KeptPod{}, podsOwned: map[types.UID]map[string]*translate.KeptPod{},
-		podsUsing: map[string]map[string]*translate.KeptPod{},
+		podsOn: map[string]map[string]*translate.CompactPod{}, podsOwned: map[types.UID]map[string]*translate.CompactPod{},
+		podsUsing: map[string]map[string]*translate.CompactPod{},
 		setsOwned: map[types.UID]map[string]*appsv1.ReplicaSet{}, setOwner: map[string]types.UID{}, ownedSince: map[types.UID]time.Time{},
 		claimOf: map[string]string{}, nodeOf: map[string]string{}, twins: map[string]map[string]bool{},
 		seen: map[types.UID]time.Time{}, gone: map[types.UID]struct{}{},

@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// KeptPod is a pod in a quarter of the memory of a corev1.Pod: what pods of one template have
+// CompactPod is a pod in a quarter of the memory of a corev1.Pod: what pods of one template have
 // alike is there once for all of them, if a Keeper has made it. It is an object of the API, as
 // informers want it. It does not change.
-type KeptPod struct {
+type CompactPod struct {
 	metav1.ObjectMeta
 
 	alike     *podParts // without notes, which are among the annotations
@@ -22,44 +22,44 @@ type KeptPod struct {
 }
 
 // GetObjectKind returns none: nothing asks.
-func (*KeptPod) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+func (*CompactPod) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
 
 // DeepCopyObject returns a copy; what does not change is shared.
-func (k *KeptPod) DeepCopyObject() runtime.Object {
+func (k *CompactPod) DeepCopyObject() runtime.Object {
 	out := *k
 	return &out
 }
 
 // Whole keeps the pod as it is.
-func Whole(p *corev1.Pod) *KeptPod {
-	return kept(p, &podParts{spec: p.Spec, status: p.Status})
+func Whole(p *corev1.Pod) *CompactPod {
+	return compact(p, &podParts{spec: p.Spec, status: p.Status})
 }
 
-func kept(p *corev1.Pod, alike *podParts) *KeptPod {
-	return &KeptPod{ObjectMeta: p.ObjectMeta, alike: alike, node: p.Spec.NodeName, nominated: p.Status.NominatedNodeName, started: p.Status.StartTime}
+func compact(p *corev1.Pod, alike *podParts) *CompactPod {
+	return &CompactPod{ObjectMeta: p.ObjectMeta, alike: alike, node: p.Spec.NodeName, nominated: p.Status.NominatedNodeName, started: p.Status.StartTime}
 }
 
 // Node is the pod's node; empty while it has none.
-func (k *KeptPod) Node() string { return k.node }
+func (k *CompactPod) Node() string { return k.node }
 
 // Pod returns the pod. Callers must not change what it refers to.
-func (k *KeptPod) Pod() *corev1.Pod {
+func (k *CompactPod) Pod() *corev1.Pod {
 	var out corev1.Pod
 	k.Read(&out)
 	return &out
 }
 
 // Read writes the pod over another one.
-func (k *KeptPod) Read(into *corev1.Pod) {
+func (k *CompactPod) Read(into *corev1.Pod) {
 	into.TypeMeta, into.ObjectMeta, into.Spec, into.Status = metav1.TypeMeta{}, k.ObjectMeta, k.alike.spec, k.alike.status
 	into.Spec.NodeName, into.Status.NominatedNodeName, into.Status.StartTime = k.node, k.nominated, k.started
 }
 
 // PodsOf returns the pods. All are the same variable, one after the other.
-func PodsOf(kept iter.Seq[*KeptPod]) Pods {
+func PodsOf(pods iter.Seq[*CompactPod]) Pods {
 	return func(yield func(*corev1.Pod) bool) {
 		var p corev1.Pod
-		for k := range kept {
+		for k := range pods {
 			k.Read(&p)
 			if !yield(&p) {
 				return
@@ -68,23 +68,23 @@ func PodsOf(kept iter.Seq[*KeptPod]) Pods {
 	}
 }
 
-// Kept reduces the object as Keep does, and returns what is to be kept in its place: a pod in
+// Compact reduces the object as Keep does, and returns what is to be kept in its place: a pod in
 // less memory, and any other object itself.
-func (k *Keeper) Kept(object metav1.Object) metav1.Object {
+func (k *Keeper) Compact(object metav1.Object) metav1.Object {
 	switch o := object.(type) {
-	case *KeptPod:
+	case *CompactPod:
 		return o
 	case *corev1.Pod:
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		return kept(o, k.pod(o))
+		return compact(o, k.pod(o))
 	}
 	k.Keep(object)
 	return object
 }
 
-// held copies a pod that stays in use after the next one is read; see PodsOf.
-func held(p *corev1.Pod) *corev1.Pod {
+// copyOf copies a pod that stays in use after the next one is read; see PodsOf.
+func copyOf(p *corev1.Pod) *corev1.Pod {
 	out := *p
 	return &out
 }
