@@ -23,9 +23,10 @@ const (
 	// it: one write often causes several events within a few milliseconds.
 	gather = 10 * time.Millisecond
 	// rest is how long the loop waits at least between two decisions, in durations of the
-	// last one: a third of a core goes into decisions at most, however often the cluster
-	// changes. longestRest bounds that, so that a launch is not late.
-	rest        = 2
+	// last one: a sixth of a core goes into decisions at most, however often the cluster
+	// changes, of the 30 % that 200 changes of pods a second may cost in all. longestRest
+	// bounds that, so that a launch is not late.
+	rest        = 5
 	longestRest = 250 * time.Millisecond
 )
 

@@ -74,8 +74,10 @@ func Fleet(ctx context.Context, o Options, nodes int) (err error) {
 	if err != nil {
 		return err
 	}
+	within, cancel := context.WithTimeout(ctx, patience) // the definitions are not served at once
+	defer cancel()
 	for _, o := range append(objects, deploy.NodeClass(r.lab, className), static(fleetPool), static(besidePool)) {
-		if _, err := r.applier.Apply(ctx, o, false); err != nil {
+		if _, err := r.applier.Apply(within, o, false); err != nil {
 			return err
 		}
 	}
