@@ -1,13 +1,10 @@
 package telemetry
 
 import (
-	"encoding/json"
-	"net/http"
 	"sync"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
@@ -23,13 +20,25 @@ type Decisions struct {
 	newest
 	fleet func() (plan.Audit, bool) // the last audit; nil for none
 
+	answers answers
+
 	mu       sync.Mutex
 	input    engine.Input
 	outcomes []plan.Outcome
 	known    bool
 }
 
-func newDecisions() *Decisions { return &Decisions{newest: newest{every: standingsEvery}} }
+func newDecisions() *Decisions {
+	d := &Decisions{newest: newest{every: standingsEvery}}
+	d.answers.turn = make(chan struct{}, 1)
+	d.answers.find = func(pod string) (Report, bool) {
+		if pod != "" {
+			return d.ReportOf(pod)
+		}
+		return d.Report()
+	}
+	return d
+}
 
 // NodeDecision says why a node stays or is deleted. Exactly one of Goes and Stays is set.
 type NodeDecision struct {
@@ -223,23 +232,4 @@ func given(at time.Time) *time.Time {
 	}
 	at = at.UTC()
 	return &at
-}
-
-// Handler serves the Report as JSON, or that of one pod.
-func (d *Decisions) Handler() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		var report Report
-		var known bool
-		if pod := request.URL.Query().Get(podQuery); pod != "" {
-			report, known = d.ReportOf(pod)
-		} else {
-			report, known = d.Report()
-		}
-		if !known {
-			http.Error(w, "this replica decides nothing: the one that holds the Lease "+install.LeaseName+" does", http.StatusServiceUnavailable)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(report) // who asked may not listen any more
-	})
 }

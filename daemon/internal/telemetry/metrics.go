@@ -147,9 +147,15 @@ func gauge(name, help string) prometheus.Gauge {
 	return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 }
 
-// Handler serves the metrics in Prometheus' text format.
+// mostScrapes is how many may read the metrics at the same time: some Prometheus servers, and
+// a person. Others are told to come again.
+const mostScrapes = 4
+
+// Handler serves the metrics in Prometheus' text format. Every pod may read them where no
+// policy of the network forbids it: they have counts by NodePool and EC2NodeClass, and name
+// no pod, namespace or node.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: mostScrapes})
 }
 
 // AWSCall counts one call; its result is "ok" or "error".
