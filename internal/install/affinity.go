@@ -10,8 +10,8 @@ import (
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 )
 
-// affinity keeps the daemon off the nodes that it may delete, and prefers different nodes
-// for its replicas. The user's rules come on top: node selector terms are alternatives, so
+// affinity keeps the daemon off the nodes that it may delete, and its replicas off each
+// other's: if a node is lost, another replica goes on. The user's rules come on top: node selector terms are alternatives, so
 // each of them gets the first rule.
 func (o Options) affinity() *corev1.Affinity {
 	out := &corev1.Affinity{}
@@ -30,7 +30,7 @@ func (o Options) affinity() *corev1.Affinity {
 		term.MatchExpressions = append(term.MatchExpressions, offOwnNodes())
 	}
 	out.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = required
-	if out.PodAntiAffinity == nil {
+	if out.PodAntiAffinity == nil && o.Replicas > 1 {
 		out.PodAntiAffinity = differentNodes(o.selector())
 	}
 	return out
@@ -40,14 +40,18 @@ func offOwnNodes() corev1.NodeSelectorRequirement {
 	return corev1.NodeSelectorRequirement{Key: v1.LabelNodePool, Operator: corev1.NodeSelectorOpDoesNotExist}
 }
 
-// differentNodes is the preference for one replica on each node.
+// differentNodes lets each node have one replica at most, as Karpenter's chart does.
 func differentNodes(selector map[string]string) *corev1.PodAntiAffinity {
-	return &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{
-		Weight: 100,
-		PodAffinityTerm: corev1.PodAffinityTerm{
-			TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: selector},
-		},
-	}}}
+	return &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{onOneNode(selector)}}
+}
+
+// formerlyDifferentNodes is what earlier versions had in its place: the preference alone.
+func formerlyDifferentNodes(selector map[string]string) *corev1.PodAntiAffinity {
+	return &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 100, PodAffinityTerm: onOneNode(selector)}}}
+}
+
+func onOneNode(selector map[string]string) corev1.PodAffinityTerm {
+	return corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: selector}}
 }
 
 // UserAffinity is the reverse: the affinity without what every installation has; nil if
@@ -76,8 +80,13 @@ func UserAffinity(live *corev1.Affinity, selector *metav1.LabelSelector) *corev1
 			out.NodeAffinity = nil
 		}
 	}
-	if selector != nil && equality.Semantic.DeepEqual(out.PodAntiAffinity, differentNodes(selector.MatchLabels)) {
-		out.PodAntiAffinity = nil
+	if selector != nil && out.PodAntiAffinity != nil {
+		for _, own := range []*corev1.PodAntiAffinity{differentNodes(selector.MatchLabels), formerlyDifferentNodes(selector.MatchLabels)} {
+			if equality.Semantic.DeepEqual(out.PodAntiAffinity, own) {
+				out.PodAntiAffinity = nil
+				break
+			}
+		}
 	}
 	if *out == (corev1.Affinity{}) {
 		return nil

@@ -26,7 +26,9 @@ const (
 
 // deployment has the checksum on its pods: another one replaces them.
 func (o Options) deployment(checksum string) *appsv1.Deployment {
-	unavailable := intstr.FromInt32(1)
+	// As many nodes as replicas must do for an update: a replica ends before another begins. A
+	// further one would wait for a node, and a cluster-autoscaler would launch it one.
+	unavailable, surge := intstr.FromInt32(1), intstr.FromInt32(0)
 	return &appsv1.Deployment{
 		TypeMeta: kind("apps/v1", "Deployment"), ObjectMeta: o.meta(o.Namespace),
 		Spec: appsv1.DeploymentSpec{
@@ -34,7 +36,7 @@ func (o Options) deployment(checksum string) *appsv1.Deployment {
 			Selector: &metav1.LabelSelector{MatchLabels: o.selector()},
 			Strategy: appsv1.DeploymentStrategy{
 				Type:          appsv1.RollingUpdateDeploymentStrategyType,
-				RollingUpdate: &appsv1.RollingUpdateDeployment{MaxUnavailable: &unavailable},
+				RollingUpdate: &appsv1.RollingUpdateDeployment{MaxUnavailable: &unavailable, MaxSurge: &surge},
 			},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: o.podMeta(checksum),

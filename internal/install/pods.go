@@ -45,7 +45,7 @@ type Pods struct {
 	Tolerations  []corev1.Toleration
 	NodeSelector map[string]string
 	// Affinity beside the rule that keeps the daemon off the nodes that it may delete. Its
-	// PodAntiAffinity takes the place of the preference for different nodes.
+	// PodAntiAffinity takes the place of the rule that replicas run on different nodes.
 	Affinity       *corev1.Affinity
 	PriorityClass  *string // nil: DefaultPriorityClass; empty: none
 	PullPolicy     corev1.PullPolicy

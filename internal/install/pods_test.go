@@ -150,7 +150,7 @@ func TestDeployment_KeepsOffItsOwnNodesWhateverTheAffinity(t *testing.T) {
 				t.Errorf("%s: a term lets the daemon onto nodes of node pools: %v", name, term)
 			}
 		}
-		if asked := given != nil && given.PodAntiAffinity != nil; asked == (len(is.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0) {
+		if asked := given != nil && given.PodAntiAffinity != nil; asked == (len(is.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0) {
 			t.Errorf("%s: anti-affinity %+v", name, is.PodAntiAffinity)
 		}
 		back := UserAffinity(is, d.Spec.Selector)
@@ -163,6 +163,35 @@ func TestDeployment_KeepsOffItsOwnNodesWhateverTheAffinity(t *testing.T) {
 	}
 	if len(two.NodeSelectorTerms[0].MatchExpressions) != 1 {
 		t.Error("the user's affinity was changed")
+	}
+}
+
+func TestDeployment_ReplicasNeverShareANode(t *testing.T) {
+	o := options()
+	d := deploymentOf(t, o)
+	apart := d.Spec.Template.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	if len(apart) != 1 || apart[0].TopologyKey != corev1.LabelHostname || !maps.Equal(apart[0].LabelSelector.MatchLabels, d.Spec.Selector.MatchLabels) {
+		t.Errorf("anti-affinity %+v, want that of the Deployment's pods on a node", apart)
+	}
+	o.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{}}
+	if again := deploymentOf(t, o).Spec.Template.Spec.Affinity.PodAntiAffinity; again == nil || len(again.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
+		t.Errorf("anti-affinity %+v where the user wants none", again)
+	}
+	o.Affinity, o.Replicas = nil, 1
+	if one := deploymentOf(t, o).Spec.Template.Spec.Affinity.PodAntiAffinity; one != nil {
+		t.Errorf("anti-affinity %+v of a single replica", one)
+	}
+	earlier := &corev1.Affinity{PodAntiAffinity: formerlyDifferentNodes(d.Spec.Selector.MatchLabels)}
+	if back := UserAffinity(earlier, d.Spec.Selector); back != nil {
+		t.Errorf("what earlier versions installed is read back as the user's: %+v", back)
+	}
+}
+
+// Two nodes with a replica each have no room for a third one.
+func TestDeployment_AnUpdateNeedsNoMoreNodesThanReplicas(t *testing.T) {
+	rolling := deploymentOf(t, options()).Spec.Strategy.RollingUpdate
+	if rolling.MaxSurge.IntValue() != 0 || rolling.MaxUnavailable.IntValue() != 1 {
+		t.Errorf("at most %s more and %s fewer replicas than wanted, want 0 and 1", rolling.MaxSurge, rolling.MaxUnavailable)
 	}
 }
 

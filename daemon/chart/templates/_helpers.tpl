@@ -42,8 +42,8 @@ node selector term, because terms are alternatives. */}}
 {{- $_ := set $required "nodeSelectorTerms" $terms -}}
 {{- $_ := set $node "requiredDuringSchedulingIgnoredDuringExecution" $required -}}
 {{- $_ := set $affinity "nodeAffinity" $node -}}
-{{- if kindIs "invalid" $affinity.podAntiAffinity -}}
-{{- $_ := set $affinity "podAntiAffinity" (fromJson `{"preferredDuringSchedulingIgnoredDuringExecution":[{"podAffinityTerm":{"labelSelector":{"matchLabels":{"app.kubernetes.io/instance":"karpenterd","app.kubernetes.io/name":"karpenterd"}},"topologyKey":"kubernetes.io/hostname"},"weight":100}]}`) -}}
+{{- if and (kindIs "invalid" $affinity.podAntiAffinity) (gt (int .Values.replicas) 1) -}}
+{{- $_ := set $affinity "podAntiAffinity" (fromJson `{"requiredDuringSchedulingIgnoredDuringExecution":[{"labelSelector":{"matchLabels":{"app.kubernetes.io/instance":"karpenterd","app.kubernetes.io/name":"karpenterd"}},"topologyKey":"kubernetes.io/hostname"}]}`) -}}
 {{- end -}}
 {{- toYaml $affinity -}}
 {{- end -}}

@@ -17,10 +17,10 @@ type Values struct {
 	Controller            Controller                    `json:"controller" doc:"The container of the daemon."`
 	ImagePullPolicy       string                        `json:"imagePullPolicy" doc:"When a node pulls the image."`
 	ImagePullSecrets      []corev1.LocalObjectReference `json:"imagePullSecrets" doc:"Secrets in the daemon's namespace with which nodes pull the image."`
-	Replicas              int32                         `json:"replicas" min:"1" doc:"Number of replicas. One replica leads; the others are on standby."`
+	Replicas              int32                         `json:"replicas" min:"1" doc:"Number of replicas. One replica leads; the others are on standby, each on a node of its own: a cluster with fewer nodes for them needs a smaller number, or affinity.podAntiAffinity."`
 	PriorityClassName     string                        `json:"priorityClassName" doc:"Priority class of the pods; empty for none."`
 	NodeSelector          map[string]string             `json:"nodeSelector" doc:"Labels that the nodes of the pods must have. The pods never run on nodes of node pools, which the daemon may delete."`
-	Affinity              corev1.Affinity               `json:"affinity,omitzero" doc:"Affinity of the pods. In any case the pods keep off nodes of node pools. podAntiAffinity takes the place of the preference for one replica on each node."`
+	Affinity              corev1.Affinity               `json:"affinity,omitzero" doc:"Affinity of the pods. In any case the pods keep off nodes of node pools. podAntiAffinity takes the place of the rule that each node has one replica at most; {} is no rule."`
 	Tolerations           []corev1.Toleration           `json:"tolerations" doc:"Taints that the pods tolerate. A list of your own takes the place of this one as a whole."`
 	AdditionalLabels      map[string]string             `json:"additionalLabels" doc:"Labels of the pods, and of all objects except the definitions."`
 	AdditionalAnnotations map[string]string             `json:"additionalAnnotations" doc:"Annotations of the pods, and of all objects except the definitions."`

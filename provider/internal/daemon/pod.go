@@ -118,7 +118,7 @@ func affinityAttribute() schema.Attribute {
 		Attributes: map[string]schema.Attribute{
 			"node_affinity":     affinityTerms("Rules about the labels of nodes.", "one of the terms must hold", nodeTermAttributes),
 			"pod_affinity":      affinityTerms("Rules about pods that must run nearby.", "all terms must hold", podTermAttributes),
-			"pod_anti_affinity": affinityTerms("Rules about pods that must not run nearby. It takes the place of the default, the preference for one replica on each node.", "all terms must hold", podTermAttributes),
+			"pod_anti_affinity": affinityTerms("Rules about pods that must not run nearby. It takes the place of the default: each node has one replica at most. `{}` is no rule, so that replicas may share a node.", "all terms must hold", podTermAttributes),
 		},
 	}
 }

@@ -147,7 +147,7 @@ func (r *daemon) attributes(ctx context.Context) map[string]schema.Attribute {
 		"image_reference":  schema.StringAttribute{Computed: true, MarkdownDescription: "The image that is deployed, as a whole reference."},
 		"replicas": schema.Int32Attribute{
 			Optional: true, Computed: true, Default: int32default.StaticInt32(install.DefaultReplicas),
-			MarkdownDescription: fmt.Sprintf("Number of replicas. One replica leads; the others are on standby. Default %d.", install.DefaultReplicas),
+			MarkdownDescription: fmt.Sprintf("Number of replicas. One replica leads; the others are on standby, each on a node of its own. Where there are fewer nodes for them, set a smaller number, or `pod_anti_affinity = {}` of `affinity`. Default %d.", install.DefaultReplicas),
 			Validators:          []validator.Int32{int32validator.AtLeast(1)},
 		},
 		"log_level": choiceAttribute("One of `"+strings.Join(install.LogLevels(), "`, `")+"`.", install.DefaultLogLevel, install.LogLevels()),

@@ -197,7 +197,7 @@ func fragments() []string {
 		"controller: {environment: {Z: \"1\", HTTPS_PROXY: \"http://u:p@h\", A: \"a \\\"b\\\"\\nc: {{d}}\"}}", "controller: {metrics: {port: 9090}}", "controller: {healthProbe: {port: 65535}}",
 		"imagePullPolicy: Always", "imagePullSecrets: [{name: a}, {name: b}]", "imagePullSecrets: null", "replicas: 5", "replicas: 1", `priorityClassName: ""`, "priorityClassName: high",
 		"nodeSelector: {a: b, c: \"true\"}", "nodeSelector: null", "tolerations: []", "tolerations: null", "tolerations: [{operator: Exists}, {key: a, value: b, effect: NoExecute, tolerationSeconds: 30}]",
-		"affinity: null", "affinity: {}", "affinity: {nodeAffinity: {}}", "affinity: {podAntiAffinity: {}}", "affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [" + term + "]}}",
+		"{replicas: 1, affinity: {podAntiAffinity: {}}}", "affinity: null", "affinity: {}", "affinity: {nodeAffinity: {}}", "affinity: {podAntiAffinity: {}}", "affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [" + term + "]}}",
 		"affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, podAffinityTerm: " + term + "}]}}",
 		"affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: []}}}",
 		"affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}, {matchFields: [{key: metadata.name, operator: In, values: [node-1]}]}]}}}",

@@ -46,7 +46,7 @@ node selector term, because terms are alternatives. */}}
 {{- $_ := set $required "nodeSelectorTerms" $terms -}}
 {{- $_ := set $node "requiredDuringSchedulingIgnoredDuringExecution" $required -}}
 {{- $_ := set $affinity "nodeAffinity" $node -}}
-{{- if kindIs "invalid" $affinity.podAntiAffinity -}}
+{{- if and (kindIs "invalid" $affinity.podAntiAffinity) (gt (int .Values.replicas) 1) -}}
 {{- $_ := set $affinity "podAntiAffinity" (fromJson `[[ .DifferentNodes ]]`) -}}
 {{- end -}}
 {{- toYaml $affinity -}}
