@@ -42,6 +42,18 @@ func (s *Service) future(kind string) wire.Resource {
 	return wire.Resource{ARN: s.arn(kind, "*")}
 }
 
+// instanceKeys are the condition keys of an instance that exists.
+func (s *Service) instanceKeys(i *instance) map[string][]string {
+	keys := map[string][]string{
+		"ec2:AvailabilityZone": {i.Zone}, "ec2:InstanceType": {i.Type}, "ec2:RootDeviceType": {"ebs"},
+		"ec2:Tenancy": s.launchKeys(i.plan)[kindInstance]["ec2:Tenancy"],
+	}
+	if i.ProfileARN != "" {
+		keys["ec2:InstanceProfile"] = []string{i.ProfileARN}
+	}
+	return keys
+}
+
 // creation are the questions about making a resource of the kind with tags by
 // the action: the action itself on the new resource, and ec2:CreateTags where
 // it is born with tags.
@@ -57,11 +69,19 @@ func (c *call) creation(action, kind string, tags map[string]string, more map[st
 	return questions
 }
 
+// servicePrincipal is EC2 as the one that a role is passed to.
+func servicePrincipal(region string) string {
+	if partition(region) == "aws-cn" {
+		return "ec2.amazonaws.com.cn"
+	}
+	return "ec2.amazonaws.com"
+}
+
 // passRole is the question whether the caller may give the role to instances.
 func (c *call) passRole(roleARN string) wire.Access {
 	return wire.Access{
 		Action:     "iam:PassRole",
 		Resources:  []wire.Resource{{ARN: roleARN}},
-		Conditions: map[string][]string{"iam:PassedToService": {"ec2.amazonaws.com"}},
+		Conditions: map[string][]string{"iam:PassedToService": {servicePrincipal(c.s.cfg.Region)}},
 	}
 }

@@ -119,7 +119,7 @@ func (f *fleet) launchFrom(from candidate, capacityType string, n int) int {
 	choice := fleetChoice{fleetTemplate{ID: from.template.id, Version: templateVersion}, from.override}
 	err := from.err
 	if err == nil {
-		err = f.permit(false, f.runQuestions(from.plan)...)
+		err = f.permit(false, append(f.fleetQuestions(from.plan), f.runQuestions(from.plan)...)...)
 	}
 	if err == nil {
 		err = f.spotRole(capacityType)

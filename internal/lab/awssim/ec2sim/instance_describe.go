@@ -91,11 +91,11 @@ func terminateInstances(c *call, in *terminateInstancesRequest) (any, error) {
 		return nil, err
 	}
 	slices.SortFunc(found, func(a, b *instance) int { return int(a.seq - b.seq) })
-	resources := make([]wire.Resource, 0, len(found))
+	questions := make([]wire.Access, 0, len(found))
 	for _, i := range found {
-		resources = append(resources, c.s.existing(i.resource))
+		questions = append(questions, c.accessTo("ec2:"+c.req.Action, c.s.instanceKeys(i), c.s.existing(i.resource)))
 	}
-	if err := c.permit(in.DryRun, c.access(resources...)); err != nil {
+	if err := c.permit(in.DryRun, questions...); err != nil {
 		return nil, err
 	}
 	var out terminateAnswer

@@ -7,36 +7,6 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
 )
 
-// runQuestions are what IAM is asked about a launch: ec2:RunInstances on
-// everything it uses and makes, ec2:CreateTags for what is born with tags, and
-// iam:PassRole for the role of the profile.
-func (c *call) runQuestions(p *launchPlan) []wire.Access {
-	uses := []wire.Resource{c.s.existing(p.image.resource), c.s.existing(p.subnet.resource)}
-	for _, n := range p.interfaces {
-		for _, g := range n.groups {
-			uses = append(uses, c.s.existing(g.resource))
-		}
-	}
-	if p.template != nil {
-		uses = append(uses, c.s.existing(p.template.resource))
-	}
-	if p.targeted {
-		uses = append(uses, c.s.existing(p.reservation.resource))
-	}
-	const run = "RunInstances"
-	questions := []wire.Access{c.accessTo("ec2:"+run, nil, uses...)}
-	questions = append(questions, c.creation(run, kindInstance, p.tags[kindInstance], map[string][]string{"ec2:InstanceType": {p.instanceType.Name}})...)
-	questions = append(questions, c.creation(run, kindVolume, p.tags[kindVolume], nil)...)
-	questions = append(questions, c.creation(run, kindInterface, p.tags[kindInterface], nil)...)
-	if tags := p.tags[kindSpotRequest]; p.capacityType == spot && len(tags) > 0 {
-		questions = append(questions, c.creation(run, kindSpotRequest, tags, nil)...)
-	}
-	if p.profile != nil {
-		questions = append(questions, c.passRole(p.profile.RoleARN))
-	}
-	return questions
-}
-
 // launch makes one pending instance of the plan. It fails, changing nothing,
 // where the offering has no capacity or the subnet no address.
 func (s *Service) launch(p *launchPlan, reservationID string, index int) (*instance, error) {

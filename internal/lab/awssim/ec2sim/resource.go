@@ -23,6 +23,7 @@ const (
 	kindInterface   = "network-interface"
 	kindSpotRequest = "spot-instances-request"
 	kindReservation = "capacity-reservation"
+	kindSnapshot    = "snapshot"
 )
 
 // resource is what every taggable thing has. Tags live here alone.
@@ -117,12 +118,16 @@ func (s *Service) newID(prefix string) string {
 	return fmt.Sprintf("%s-0%016x", prefix, s.random.Uint64())
 }
 
-// arn names a resource of the account; images belong to no account.
+// arn names a resource of the account; images and snapshots belong to no account.
 func (s *Service) arn(kind, id string) string {
-	account := s.cfg.Account
-	if kind == kindImage {
-		account = ""
+	if kind == kindImage || kind == kindSnapshot {
+		return s.arnOf("", kind, id)
 	}
+	return s.arnOf(s.cfg.Account, kind, id)
+}
+
+// arnOf names a resource of any account.
+func (s *Service) arnOf(account, kind, id string) string {
 	return fmt.Sprintf("arn:%s:ec2:%s:%s:%s/%s", partition(s.cfg.Region), s.cfg.Region, account, kind, id)
 }
 
