@@ -132,6 +132,9 @@ func TestNodeRole_RemovedWhileItsAccessEntryIsLeftIsMadeAgain(t *testing.T) {
 	role.drifted(config, "arn")
 	wantNoError(t, role.apply(config))
 	role.settled(config)
+	if _, joins := cloud.EKS.Lookup(testCluster, arn, cloud.IAM.PrincipalID(arn)); !joins {
+		t.Error("nodes with the role do not join the cluster")
+	}
 	entry, err := cloud.clients.GetAccessEntry(t.Context(), testCluster, arn)
 	if err != nil || entry.ARN == stale || entry.ARN != role.text("access_entry_arn") {
 		t.Errorf("access entry %+v, %v: EKS binds it to the unique id of the role that is gone", entry, err)

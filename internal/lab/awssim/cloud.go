@@ -86,7 +86,7 @@ func New(o Options) (*Cloud, error) {
 	c.STS = stssim.New(stssim.Config{IAM: c.IAM, JWKS: o.JWKS, Now: o.Now})
 	c.SQS = sqssim.New(sqssim.Config{Region: o.Region, Account: o.Account, Now: o.Now, Auth: c.IAM, URL: c.URL})
 	c.Events = eventsim.New(eventsim.Config{Region: o.Region, Account: o.Account, Now: o.Now, Auth: c.IAM, Queues: c.SQS, Logger: o.Logger})
-	c.EKS = ekssim.New(ekssim.Config{Region: o.Region, Account: o.Account, Now: o.Now, Auth: c.IAM, PrincipalExists: c.IAM.PrincipalExists, TrustsPods: c.STS.TrustsPods})
+	c.EKS = ekssim.New(ekssim.Config{Region: o.Region, Account: o.Account, Now: o.Now, Auth: c.IAM, PrincipalID: c.IAM.PrincipalID, TrustsPods: c.STS.TrustsPods})
 	c.SSM = ssmsim.New(ssmsim.Config{Region: o.Region, Account: o.Account, Now: o.Now, Auth: c.IAM})
 	c.Pricing = pricingsim.New(pricingsim.Config{Now: o.Now, Auth: c.IAM, Products: products(o.Region, offered.Types)})
 	c.EC2 = ec2sim.New(ec2sim.Config{

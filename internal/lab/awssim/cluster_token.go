@@ -38,9 +38,10 @@ func (c *Cloud) VerifyClusterToken(_ context.Context, clusterName, token string)
 	if err != nil {
 		return "", nil, "", err
 	}
-	entry, ok := c.EKS.Lookup(clusterName, identity.Principal)
+	id, _, _ := strings.Cut(identity.UserID, ":")
+	entry, ok := c.EKS.Lookup(clusterName, identity.Principal, id)
 	if !ok {
-		return "", nil, "", fmt.Errorf("%w: cluster %s has none for %s", ErrNoAccess, clusterName, identity.Principal)
+		return "", nil, "", fmt.Errorf("%w: cluster %s has none for %s with the id %s", ErrNoAccess, clusterName, identity.Principal, id)
 	}
 	username, err = c.username(entry, identity)
 	if err != nil {
@@ -50,7 +51,6 @@ func (c *Cloud) VerifyClusterToken(_ context.Context, clusterName, token string)
 	for _, name := range entry.Policies {
 		groups = append(groups, PolicyGroup(name))
 	}
-	id, _, _ := strings.Cut(identity.UserID, ":")
 	return username, groups, "aws-iam-authenticator:" + identity.Account + ":" + id, nil
 }
 

@@ -288,6 +288,37 @@ func TestClusterToken_IdentityComesFromTheAccessEntry(t *testing.T) {
 	}
 }
 
+// Whoever makes a role again under the name of another one must not inherit its access.
+func TestClusterToken_AnEntryIsForThePrincipalOfWhichItWasMade(t *testing.T) {
+	w, ctx := start(t), t.Context()
+	seedCluster(w)
+	admin, name, arn := iam.NewFromConfig(w.admin), aws.String("Node"), "arn:aws:iam::123456789012:role/Node"
+	before := w.role(t, *name, allowing("eks:ListAddons"))
+	enter := func() {
+		if err := w.EKS.CreateAccessEntry("lab", arn, []string{"team"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	enter()
+	if _, _, _, err := w.VerifyClusterToken(ctx, "lab", clusterToken(t, before, "lab")); err != nil {
+		t.Fatal(err)
+	}
+	must(admin.DeleteRolePolicy(ctx, &iam.DeleteRolePolicyInput{RoleName: name, PolicyName: aws.String("p")}))(t)
+	must(admin.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: name}))(t)
+	token := clusterToken(t, w.role(t, *name, allowing("eks:ListAddons")), "lab")
+	if _, _, _, err := w.VerifyClusterToken(ctx, "lab", token); !errors.Is(err, awssim.ErrNoAccess) {
+		t.Errorf("the role was made again, and has the access of the one before: %v", err)
+	}
+	if shown := must(eks.NewFromConfig(w.admin).DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: aws.String("lab"), PrincipalArn: &arn}))(t); *shown.AccessEntry.PrincipalArn != arn {
+		t.Errorf("entry %+v", shown.AccessEntry)
+	}
+	must(eks.NewFromConfig(w.admin).DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: aws.String("lab"), PrincipalArn: &arn}))(t)
+	enter()
+	if _, groups, _, err := w.VerifyClusterToken(ctx, "lab", token); err != nil || len(groups) != 1 {
+		t.Errorf("with an entry of its own: %v, %v", groups, err)
+	}
+}
+
 func TestClusterToken_ADelayedAccessEntryIsFoundAfterSoManyRefusals(t *testing.T) {
 	w := start(t)
 	seedCluster(w)

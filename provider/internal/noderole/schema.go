@@ -68,7 +68,8 @@ func (r *nodeRole) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 		"existing_role_arn": schema.StringAttribute{
 			Optional: true,
 			MarkdownDescription: "ARN of a role that exists already. The resource then makes the role's access entry only: it neither changes nor deletes the role, " +
-				"and makes no call to IAM before the destruction, which asks whether instance profiles and instances have the role. All attributes that describe a role must be left out.",
+				"and makes no call to IAM before the destruction, which asks whether instance profiles and instances have the role. All attributes that describe a role must be left out. " +
+				"EKS binds an access entry to the role that there is when the entry is made, not to its name: where another configuration deletes the role and makes it again, replace this resource (`-replace`), or no new node joins.",
 			PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
 			Validators:    []validator.String{validate.Is(awsspec.CheckRoleARN)},
 		},

@@ -25,17 +25,18 @@ func policyNames() []string {
 
 // entry is one access entry; the service's mutex guards it.
 type entry struct {
-	principal string
-	arn       string
-	kind      string
-	username  string // may hold {{SessionName}} or {{EC2PrivateDNSName}}
-	groups    []string
-	tags      map[string]string
-	token     string // clientRequestToken of the creation
-	created   time.Time
-	modified  time.Time
-	policies  []string // ARNs of access policies over the whole cluster, sorted
-	unseen    int      // see DelayAccessEntry
+	principal   string
+	principalID string // unique id of the principal when the entry was made
+	arn         string
+	kind        string
+	username    string // may hold {{SessionName}} or {{EC2PrivateDNSName}}
+	groups      []string
+	tags        map[string]string
+	token       string // clientRequestToken of the creation
+	created     time.Time
+	modified    time.Time
+	policies    []string // ARNs of access policies over the whole cluster, sorted
+	unseen      int      // see DelayAccessEntry
 }
 
 type entryOut struct {
@@ -123,11 +124,12 @@ func (s *Service) createEntry(ctx context.Context, req *wire.Request, in *create
 // newEntry checks the parameters of a creation.
 func (s *Service) newEntry(cluster string, in *createIn, now time.Time) (*entry, error) {
 	parts := regexp.MustCompile(`^arn:aws[a-z-]*:iam::([0-9]{12}):(role|user)/(.+)$`).FindStringSubmatch(in.PrincipalArn)
-	if parts == nil || !s.PrincipalExists(in.PrincipalArn) {
+	id := s.PrincipalID(in.PrincipalArn)
+	if parts == nil || id == "" {
 		return nil, wire.Errorf("InvalidParameterException", "The specified principalArn is invalid: invalid principal.")
 	}
 	e := &entry{
-		principal: in.PrincipalArn, kind: in.Type, username: in.Username, groups: in.KubernetesGroups, tags: maps.Clone(in.Tags), token: in.ClientRequestToken,
+		principal: in.PrincipalArn, principalID: id, kind: in.Type, username: in.Username, groups: in.KubernetesGroups, tags: maps.Clone(in.Tags), token: in.ClientRequestToken,
 		created: now, modified: now,
 		arn: s.arn("access-entry", cluster+"/"+parts[2]+"/"+parts[1]+"/"+parts[3]+"/"+uuid.NewString()),
 	}
@@ -238,13 +240,15 @@ type AccessEntry struct {
 	Policies []string // names of access policies over the whole cluster
 }
 
-// Lookup finds the access entry of a principal (a role or user ARN), as the cluster sees
-// it: DelayAccessEntry.
-func (s *Service) Lookup(clusterName, principalARN string) (AccessEntry, bool) {
+// Lookup finds the access entry of a principal (a role or user ARN, and its unique id), as the
+// cluster sees it: DelayAccessEntry. An entry is for the principal of which it was made: one
+// that was made again under the same name has none.
+// Source: EKS user guide, "Create access entries".
+func (s *Service) Lookup(clusterName, principalARN, principalID string) (AccessEntry, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e, ok := s.entries[clusterName+"/"+principalARN]
-	if !ok {
+	if !ok || e.principalID != principalID {
 		return AccessEntry{}, false
 	}
 	if e.unseen > 0 {

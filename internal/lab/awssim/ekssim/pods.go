@@ -108,7 +108,7 @@ func (s *Service) createPodAssociation(ctx context.Context, req *wire.Request, i
 // messages: issues 34711 and 41483 of Terraform's AWS provider. What EKS reads of the
 // trust policy is not documented: here the session must be allowed.
 func (s *Service) assumable(session PodSession) error {
-	if !regexp.MustCompile(`^arn:aws[a-z-]*:iam::[0-9]{12}:role/.+$`).MatchString(session.RoleARN) || !s.PrincipalExists(session.RoleARN) {
+	if !regexp.MustCompile(`^arn:aws[a-z-]*:iam::[0-9]{12}:role/.+$`).MatchString(session.RoleARN) || s.PrincipalID(session.RoleARN) == "" {
 		return wire.Errorf("InvalidParameterException", "Role provided in the request does not exist.")
 	}
 	if s.TrustsPods != nil && !s.TrustsPods(session) {

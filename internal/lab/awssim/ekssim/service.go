@@ -19,8 +19,8 @@ type Config struct {
 	Region, Account string
 	Now             func() time.Time
 	Auth            wire.Authorizer
-	PrincipalExists func(arn string) bool // IAM's users and roles
-	TrustsPods      func(PodSession) bool // whether the session's role lets its pods have it
+	PrincipalID     func(arn string) string // the unique id of a user or role of IAM; "" for none
+	TrustsPods      func(PodSession) bool   // whether the session's role lets its pods have it
 }
 
 // Service is the simulated EKS. Safe for concurrent use.

@@ -85,12 +85,18 @@ func (s *Service) Role(arn string) (Role, bool) {
 	return r.Role, ok
 }
 
-// PrincipalExists says whether an ARN names a user or role of this account.
-func (s *Service) PrincipalExists(arn string) bool {
+// PrincipalID is the unique id of a user or role of this account, AIDA... or AROA...; "" where
+// the ARN names none. One that is deleted and made again has another id.
+func (s *Service) PrincipalID(arn string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, ok := s.seenRole(arn)
-	return ok || s.userByARN(arn) != nil
+	if r, ok := s.seenRole(arn); ok {
+		return r.ID
+	}
+	if u := s.userByARN(arn); u != nil {
+		return u.id
+	}
+	return ""
 }
 
 // IssueSession makes temporary credentials of a role; whether the caller may
