@@ -40,6 +40,7 @@ const daemonPodsHCL = `
   pod_annotations       = { note = "hello" }
   metrics_port          = 9090
   health_probe_port     = 9091
+  metrics_namespaces    = ["monitoring"]
   pod_disruption_budget = { enabled = true, max_unavailable = "100%" }
 `
 

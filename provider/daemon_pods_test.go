@@ -60,7 +60,7 @@ func everyOption() object {
 		"labels": object{"team": "a"}, "annotations": object{"team": "a"}, "pod_labels": object{"team": "a"}, "pod_annotations": object{"team": "a"},
 		"tolerations": list{}, "node_selector": object{"a": "b"}, "priority_class_name": "", "image_pull_secrets": list{"mirror"}, "environment": object{"GOMEMLIMIT": "1GiB"},
 		"affinity":              object{"pod_anti_affinity": object{}},
-		"pod_disruption_budget": object{"enabled": false}, "legacy_api": true,
+		"pod_disruption_budget": object{"enabled": false}, "metrics_namespaces": list{"monitoring"}, "legacy_api": true,
 	}
 }
 

@@ -29,6 +29,7 @@ func servedKinds() map[string]map[string]string {
 	return map[string]map[string]string{
 		"v1":                           {"namespaces": "Namespace", "serviceaccounts": "ServiceAccount", "configmaps": "ConfigMap", "services": "Service", "pods": "Pod", "events": "Event", "nodes": "Node"},
 		"apps/v1":                      {"deployments": "Deployment", "daemonsets": "DaemonSet"},
+		"networking.k8s.io/v1":         {"networkpolicies": "NetworkPolicy"},
 		"policy/v1":                    {"poddisruptionbudgets": "PodDisruptionBudget"},
 		"coordination.k8s.io/v1":       {"leases": "Lease"},
 		"apiextensions.k8s.io/v1":      {"customresourcedefinitions": "CustomResourceDefinition"},

@@ -44,6 +44,7 @@ tolerations: []
 nodeSelector: {a: b}
 affinity: {podAntiAffinity: {}}
 podDisruptionBudget: {enabled: false}
+metricsNamespaces: [monitoring]
 definitions: {legacy: true}`, "nodes"},
 		"with a budget": {
 			object{"pod_disruption_budget": object{"min_available": "50%"}, "image": object{"registry": "mirror.example.com"}},

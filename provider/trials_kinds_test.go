@@ -189,6 +189,7 @@ func trialsOfDaemon(t *testing.T) *trials {
 	values["resources.limits.cpu"], values["resources.limits.memory"] = [2]any{"1", "2"}, [2]any{"2Gi", "3Gi"}
 	values["pod_disruption_budget.enabled"] = [2]any{false, true}
 	values["pod_disruption_budget.max_unavailable"], values["pod_disruption_budget.min_available"] = [2]any{"50%", "1"}, [2]any{"1", "50%"}
+	values["metrics_namespaces"] = [2]any{list{"monitoring"}, list{}}
 	values["legacy_api"] = [2]any{true, false}
 	values["needs"] = [2]any{list{"a"}, list{"b"}}
 	server := startObjects(t)

@@ -92,6 +92,9 @@ func (o Options) typed() []runtime.Object {
 	if !o.Budget.None {
 		objects = append(objects, o.disruptionBudget())
 	}
+	if o.MetricsNamespaces != nil { // before the pods, which are never open
+		objects = append(objects, o.networkPolicy())
+	}
 	return append(objects, o.deployment(checksum(account)))
 }
 

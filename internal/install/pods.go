@@ -55,7 +55,10 @@ type Pods struct {
 	PodAnnotations map[string]string // beside those of all objects
 	MetricsPort    int32
 	HealthPort     int32
-	Budget         Budget
+	// MetricsNamespaces are the namespaces whose pods may read the metrics, by a NetworkPolicy;
+	// empty: none. nil: pods of all namespaces, without a NetworkPolicy.
+	MetricsNamespaces []string
+	Budget            Budget
 }
 
 // Budget is the daemon's PodDisruptionBudget: whole numbers or percentages, and at most one
@@ -141,6 +144,11 @@ func (p Pods) check(replicas int32, fault func(option, format string, args ...an
 	for option, port := range map[string]int32{"metrics port": p.MetricsPort, "health probe port": p.HealthPort} {
 		if port < 1024 || port > 65535 {
 			fault(option, "%d: must be a port from 1024 to 65535: the daemon has no right to lower ones", port)
+		}
+	}
+	for _, name := range p.MetricsNamespaces {
+		for _, problem := range validation.IsDNS1123Label(name) {
+			fault("metrics namespaces", "%q: %s", name, problem)
 		}
 	}
 	report("disruption budget", p.Budget.Check(replicas))

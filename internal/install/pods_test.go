@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -282,5 +283,57 @@ func TestSettings_AreThoseThatTheDeploymentSets(t *testing.T) {
 	got, want := slices.Sorted(maps.Keys(settings)), slices.Sorted(slices.Values(Settings()))
 	if !slices.Equal(got, want) {
 		t.Errorf("the Deployment sets %v, and the settings are %v", got, want)
+	}
+}
+
+// policyOf is the NetworkPolicy of an installation; nil if it has none.
+func policyOf(t *testing.T, o Options) *networkingv1.NetworkPolicy {
+	t.Helper()
+	all := objects(t, o)
+	for i, object := range all {
+		if object.GetKind() == "NetworkPolicy" {
+			if all[len(all)-1].GetKind() != "Deployment" || i >= len(all)-1 {
+				t.Error("the pods come before the policy, and are open meanwhile")
+			}
+			var out networkingv1.NetworkPolicy
+			find(t, all, "NetworkPolicy", object.GetName(), &out)
+			return &out
+		}
+	}
+	return nil
+}
+
+func TestNetworkPolicy_OpensMetricsToTheNamespacesAndProbesToAll(t *testing.T) {
+	o := options()
+	if p := policyOf(t, o); p != nil {
+		t.Errorf("nobody asked for %+v", p)
+	}
+	o.MetricsPort, o.HealthPort = 9090, 9091
+	for _, names := range [][]string{{}, {"monitoring"}, {"kube-system", "monitoring"}} {
+		o.MetricsNamespaces = names
+		p := policyOf(t, o)
+		if p == nil || !maps.Equal(p.Spec.PodSelector.MatchLabels, deploymentOf(t, o).Spec.Selector.MatchLabels) || !slices.Equal(p.Spec.PolicyTypes, []networkingv1.PolicyType{"Ingress"}) {
+			t.Fatalf("%v: %+v", names, p)
+		}
+		for _, rule := range p.Spec.Ingress {
+			switch port := rule.Ports[0].Port.IntValue(); {
+			case len(rule.Ports) != 1, port != 9090 && port != 9091:
+				t.Errorf("%v: ports %v are open", names, rule.Ports)
+			case port == 9090 && len(rule.From) == 0: // to all, as the API has it
+				t.Errorf("%v: pods of all namespaces read the metrics", names)
+			case port == 9091 && len(rule.From) > 0:
+				t.Errorf("%v: probes come from %v only, and a kubelet has any address", names, rule.From)
+			}
+		}
+		if got := UserMetricsNamespaces(p); got == nil || !slices.Equal(got, names) {
+			t.Errorf("%v is read back as %v", names, got)
+		}
+	}
+	if UserMetricsNamespaces(nil) != nil {
+		t.Error("without a policy there are namespaces")
+	}
+	o.MetricsNamespaces = []string{"My_Namespace"}
+	if _, err := Objects(o); err == nil || !strings.Contains(err.Error(), `metrics namespaces: "My_Namespace"`) {
+		t.Errorf("error %v", err)
 	}
 }

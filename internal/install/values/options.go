@@ -102,6 +102,9 @@ func (v Values) options(namespace string) install.Options {
 	for _, secret := range v.ImagePullSecrets {
 		o.PullSecrets = append(o.PullSecrets, secret.Name)
 	}
+	if v.MetricsNamespaces != nil {
+		o.MetricsNamespaces = append([]string{}, *v.MetricsNamespaces...)
+	}
 	if !equality.Semantic.DeepEqual(v.Affinity, corev1.Affinity{}) {
 		o.Affinity = &v.Affinity
 	}
@@ -126,6 +129,7 @@ func fieldOf() map[string]string {
 		"resources": "controller.resources", "node selector": "nodeSelector", "priority class": "priorityClassName",
 		"pull policy": "imagePullPolicy", "pull secret": "imagePullSecrets", "environment": "controller.environment",
 		"ports": "controller.metrics.port", "metrics port": "controller.metrics.port", "health probe port": "controller.healthProbe.port", "disruption budget": "podDisruptionBudget",
+		"metrics namespaces": "metricsNamespaces",
 	}
 }
 

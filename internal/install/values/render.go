@@ -48,6 +48,9 @@ func (f Field) schema(foreign bool) map[string]any {
 		out["type"], out["additionalProperties"] = "object", f.Items.schema(foreign)
 	case List:
 		out["type"], out["items"] = "array", f.Items.schema(true)
+		if f.Optional && f.Doc != "" {
+			out["type"] = []string{"array", "null"}
+		}
 	case String, Boolean:
 		out["type"] = string(f.Kind)
 		if len(f.Choices) > 0 {

@@ -27,6 +27,7 @@ type Values struct {
 	PodLabels             map[string]string             `json:"podLabels" doc:"Labels of the pods alone, beside additionalLabels."`
 	PodAnnotations        map[string]string             `json:"podAnnotations" doc:"Annotations of the pods alone, beside additionalAnnotations."`
 	PodDisruptionBudget   Budget                        `json:"podDisruptionBudget" doc:"At least one eviction must be allowed, or no node with a replica could be drained."`
+	MetricsNamespaces     *[]string                     `json:"metricsNamespaces,omitempty" doc:"Namespaces whose pods may read /metrics, by a NetworkPolicy that lets nothing else in but health probes; [] for none. Without it there is no NetworkPolicy, and pods of all namespaces may. NetworkPolicies add up: one of your own lets others in."`
 	Definitions           Definitions                   `json:"definitions" doc:"The custom resource definitions of NodePool, NodeClaim and EC2NodeClass."`
 }
 

@@ -52,6 +52,7 @@ additionalLabels: {team: a}
 additionalAnnotations: {owner: a}
 podLabels: {mesh: "off"}
 podAnnotations: {scrape: "true"}
+metricsNamespaces: [monitoring]
 podDisruptionBudget: {minAvailable: 50%}
 definitions: {legacy: true}
 `

@@ -26,6 +26,7 @@ type Pods struct {
 	PodAnnotations      types.Map    `tfsdk:"pod_annotations"`
 	MetricsPort         types.Int32  `tfsdk:"metrics_port"`
 	HealthProbePort     types.Int32  `tfsdk:"health_probe_port"`
+	MetricsNamespaces   types.Set    `tfsdk:"metrics_namespaces"`
 	PodDisruptionBudget types.Object `tfsdk:"pod_disruption_budget"`
 }
 
@@ -33,7 +34,7 @@ type Pods struct {
 func (p Pods) Values() []attr.Value {
 	return []attr.Value{
 		p.Resources, p.Tolerations, p.NodeSelector, p.Affinity, p.PriorityClassName, p.ImagePullSecrets, p.Environment,
-		p.PodLabels, p.PodAnnotations, p.MetricsPort, p.HealthProbePort, p.PodDisruptionBudget,
+		p.PodLabels, p.PodAnnotations, p.MetricsPort, p.HealthProbePort, p.MetricsNamespaces, p.PodDisruptionBudget,
 	}
 }
 
@@ -81,8 +82,13 @@ func podDisruptionBudgetType() types.ObjectType {
 
 // Install gives the options of the installation. Unknown values count as absent.
 func (p Pods) Install(ctx context.Context, diags *diag.Diagnostics) install.Pods {
+	var readers []string
+	if known(p.MetricsNamespaces) {
+		readers = append([]string{}, setStrings(p.MetricsNamespaces)...)
+	}
 	return install.Pods{
-		Resources: p.resources(ctx, diags), Tolerations: p.tolerations(ctx, diags), NodeSelector: Strings(p.NodeSelector),
+		MetricsNamespaces: readers,
+		Resources:         p.resources(ctx, diags), Tolerations: p.tolerations(ctx, diags), NodeSelector: Strings(p.NodeSelector),
 		Affinity: affinityOptions(ctx, p.Affinity, diags), PriorityClass: pointer(p.PriorityClassName, p.PriorityClassName.ValueString()),
 		PullSecrets: setStrings(p.ImagePullSecrets), Environment: Strings(p.Environment),
 		PodLabels: Strings(p.PodLabels), PodAnnotations: Strings(p.PodAnnotations),

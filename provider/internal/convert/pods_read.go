@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
@@ -20,9 +21,9 @@ import (
 const restarted = "kubectl.kubernetes.io/restartedAt"
 
 // PodsOf reads the attributes back from what the installation makes of them: the Deployment,
-// its first container, and the PodDisruptionBudget, nil if there is none. What is as by
-// default is null.
-func PodsOf(ctx context.Context, d *appsv1.Deployment, budget *policyv1.PodDisruptionBudget, diags *diag.Diagnostics) Pods {
+// its first container, and the PodDisruptionBudget and the NetworkPolicy, nil if there is none.
+// What is as by default is null.
+func PodsOf(ctx context.Context, d *appsv1.Deployment, budget *policyv1.PodDisruptionBudget, network *networkingv1.NetworkPolicy, diags *diag.Diagnostics) Pods {
 	pod := d.Spec.Template.Spec
 	container := pod.Containers[0]
 	out := Pods{
@@ -30,7 +31,12 @@ func PodsOf(ctx context.Context, d *appsv1.Deployment, budget *policyv1.PodDisru
 		Affinity: affinityOf(ctx, install.UserAffinity(pod.Affinity, d.Spec.Selector), diags), PriorityClassName: types.StringValue(pod.PriorityClassName),
 		PodLabels:           StringMap(beyond(d.Spec.Template.Labels, d.Labels)),
 		PodAnnotations:      StringMap(beyond(d.Spec.Template.Annotations, d.Annotations, install.ChecksumAnnotation, restarted)),
-		PodDisruptionBudget: budgetAttributeOf(ctx, budget, diags),
+		PodDisruptionBudget: budgetAttributeOf(ctx, budget, diags), MetricsNamespaces: types.SetNull(types.StringType),
+	}
+	if names := install.UserMetricsNamespaces(network); names != nil {
+		if out.MetricsNamespaces = stringSet(names); len(names) == 0 {
+			out.MetricsNamespaces = types.SetValueMust(types.StringType, nil)
+		}
 	}
 	if !equality.Semantic.DeepEqual(pod.Tolerations, install.DefaultTolerations()) {
 		out.Tolerations = list(ctx, tolerationType(), tolerationOf, diags)(pod.Tolerations)

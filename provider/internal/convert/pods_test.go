@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	appsv1 "k8s.io/api/apps/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -51,7 +52,7 @@ func byDefault() Pods {
 		Affinity: types.ObjectNull(affinityType().AttrTypes), PriorityClassName: types.StringValue(install.DefaultPriorityClass), ImagePullSecrets: types.SetNull(types.StringType),
 		Environment: types.MapNull(types.StringType), PodLabels: types.MapNull(types.StringType), PodAnnotations: types.MapNull(types.StringType),
 		MetricsPort: types.Int32Value(install.MetricsPort), HealthProbePort: types.Int32Value(install.HealthProbePort),
-		PodDisruptionBudget: types.ObjectNull(podDisruptionBudgetType().AttrTypes),
+		MetricsNamespaces: types.SetNull(types.StringType), PodDisruptionBudget: types.ObjectNull(podDisruptionBudgetType().AttrTypes),
 	}
 }
 
@@ -92,7 +93,7 @@ func everything(t *testing.T) Pods {
 		}),
 		PriorityClassName: text("high"), ImagePullSecrets: set("a", "b"), Environment: StringMap(map[string]string{"GOGC": "80"}),
 		PodLabels: StringMap(map[string]string{"mesh": "off"}), PodAnnotations: StringMap(map[string]string{"note": "hello"}),
-		MetricsPort: types.Int32Value(9090), HealthProbePort: types.Int32Value(9091),
+		MetricsPort: types.Int32Value(9090), HealthProbePort: types.Int32Value(9091), MetricsNamespaces: set("kube-system", "monitoring"),
 		PodDisruptionBudget: objectValue(t, podDisruptionBudgetType(), map[string]attr.Value{"enabled": types.BoolValue(true), "min_available": text("1")}),
 	}
 }
@@ -110,6 +111,7 @@ func installed(t *testing.T, p Pods) Pods {
 	}
 	var deployment appsv1.Deployment
 	var budget *policyv1.PodDisruptionBudget
+	var network *networkingv1.NetworkPolicy
 	into := func(object *unstructured.Unstructured, to any) {
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, to); err != nil {
 			t.Fatal(err)
@@ -122,9 +124,12 @@ func installed(t *testing.T, p Pods) Pods {
 		case "PodDisruptionBudget":
 			budget = &policyv1.PodDisruptionBudget{}
 			into(object, budget)
+		case "NetworkPolicy":
+			network = &networkingv1.NetworkPolicy{}
+			into(object, network)
 		}
 	}
-	out := PodsOf(t.Context(), &deployment, budget, &diags)
+	out := PodsOf(t.Context(), &deployment, budget, network, &diags)
 	if diags.HasError() {
 		t.Fatal(diags)
 	}
@@ -136,6 +141,7 @@ func TestPods_AreReadBackFromWhatTheyMake(t *testing.T) {
 	off := byDefault()
 	off.Tolerations = types.ListValueMust(tolerationType(), nil)
 	off.PriorityClassName = types.StringValue("")
+	off.MetricsNamespaces = types.SetValueMust(types.StringType, nil)
 	off.PodDisruptionBudget = objectValue(t, podDisruptionBudgetType(), map[string]attr.Value{"enabled": types.BoolValue(false)})
 	off.Resources = objectValue(t, resourcesType(), map[string]attr.Value{
 		"requests": objectValue(t, amountsType(), nil), "limits": objectValue(t, amountsType(), nil),

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -49,11 +50,9 @@ func (m *daemonModel) reconstruct(ctx context.Context, c *Cluster, usual install
 	var diags diag.Diagnostics
 	m.Image = convert.ImageOf(ctx, install.ParseImage(container.Image), container.ImagePullPolicy, usual, &diags)
 	m.ImageReference = types.StringValue(container.Image)
-	budget, err := c.budget(ctx, deployment.Namespace)
-	if err != nil {
+	if err := m.reconstructPods(ctx, c, &deployment, &diags); err != nil {
 		return err
 	}
-	m.Pods = convert.PodsOf(ctx, &deployment, budget, &diags)
 	m.ClusterEndpoint = fwvalue.StringOrNull(environment(container, install.EnvClusterEndpoint))
 	m.Replicas = types.Int32PointerValue(deployment.Spec.Replicas)
 	m.ClusterName = types.StringValue(environment(container, install.EnvClusterName))
@@ -90,6 +89,20 @@ func on(container corev1.Container, name string) bool {
 	return err == nil && yes
 }
 
+// reconstructPods fills in how the pods are run.
+func (m *daemonModel) reconstructPods(ctx context.Context, c *Cluster, deployment *appsv1.Deployment, diags *diag.Diagnostics) error {
+	budget, err := c.budget(ctx, deployment.Namespace)
+	if err != nil {
+		return err
+	}
+	network, err := c.networkPolicy(ctx, deployment.Namespace)
+	if err != nil {
+		return err
+	}
+	m.Pods = convert.PodsOf(ctx, deployment, budget, network, diags)
+	return nil
+}
+
 // reconstructDefinitions fills in what definitions in the cluster tell.
 func (m *daemonModel) reconstructDefinitions(ctx context.Context, c *Cluster) error {
 	served, err := c.servesLegacy(ctx)
@@ -103,20 +116,28 @@ func (m *daemonModel) reconstructDefinitions(ctx context.Context, c *Cluster) er
 
 // budget is the daemon's PodDisruptionBudget; nil if there is none.
 func (c *Cluster) budget(ctx context.Context, namespace string) (*policyv1.PodDisruptionBudget, error) {
-	live, err := c.Get(ctx, kube.Ref{
-		GroupVersionKind: schema.GroupVersionKind{Group: policyv1.GroupName, Version: "v1", Kind: "PodDisruptionBudget"}, Namespace: namespace, Name: install.DefaultName,
-	})
+	return optional[policyv1.PodDisruptionBudget](ctx, c, namespace, policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"))
+}
+
+// networkPolicy is the daemon's NetworkPolicy; nil if there is none.
+func (c *Cluster) networkPolicy(ctx context.Context, namespace string) (*networkingv1.NetworkPolicy, error) {
+	return optional[networkingv1.NetworkPolicy](ctx, c, namespace, networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"))
+}
+
+// optional reads an object of the daemon's name that need not be there; nil if it is not.
+func optional[T any](ctx context.Context, c *Cluster, namespace string, kind schema.GroupVersionKind) (*T, error) {
+	live, err := c.Get(ctx, kube.Ref{GroupVersionKind: kind, Namespace: namespace, Name: install.DefaultName})
 	if errors.Is(err, kube.ErrNotFound) {
 		return nil, nil //nolint:nilnil // nothing is an answer
 	}
 	if err != nil {
 		return nil, err
 	}
-	var budget policyv1.PodDisruptionBudget
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, &budget); err != nil {
+	var out T
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, &out); err != nil {
 		return nil, fmt.Errorf("%s read: %w", kube.RefOf(live), err)
 	}
-	return &budget, nil
+	return &out, nil
 }
 
 func environment(c corev1.Container, name string) string {

@@ -51,9 +51,16 @@ func podAttributes() map[string]schema.Attribute {
 			Optional: true, ElementType: types.StringType, MarkdownDescription: "Labels of the daemon's pods alone, beside `labels`.",
 			Validators: []validator.Map{mapvalidator.KeysAre(validate.LabelKey()), mapvalidator.ValueStringsAre(validate.LabelValue())},
 		},
-		"pod_annotations":       schema.MapAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Annotations of the daemon's pods alone, beside `annotations`."},
-		"metrics_port":          portAttribute("`/metrics`", install.MetricsPort),
-		"health_probe_port":     portAttribute("the health probes", install.HealthProbePort),
+		"pod_annotations":   schema.MapAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Annotations of the daemon's pods alone, beside `annotations`."},
+		"metrics_port":      portAttribute("`/metrics`", install.MetricsPort),
+		"health_probe_port": portAttribute("the health probes", install.HealthProbePort),
+		"metrics_namespaces": schema.SetAttribute{
+			Optional: true, ElementType: types.StringType,
+			MarkdownDescription: "Namespaces whose pods may read `/metrics`, such as `[\"monitoring\"]`; `[]` for none. A NetworkPolicy then lets nothing else reach the daemon's pods but health probes. " +
+				"Without `metrics_namespaces` there is no NetworkPolicy, and pods of all namespaces may read the metrics, which name NodePools and EC2NodeClasses, and no pods. " +
+				"NetworkPolicies add up: for readers that no namespace names, such as a range of addresses, make one of your own.",
+			Validators: []validator.Set{setvalidator.ValueStringsAre(validate.Namespace())},
+		},
 		"pod_disruption_budget": podDisruptionBudgetAttribute(),
 	}
 }

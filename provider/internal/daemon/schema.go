@@ -186,7 +186,7 @@ func clusterEndpointAttribute() schema.Attribute {
 
 func daemonDescription() string {
 	return fmt.Sprintf("The daemon in the cluster, with the objects that it needs there: custom resource definitions, "+
-		"namespace, service account, RBAC, Deployment, Service and PodDisruptionBudget. The provider contains these objects: a plan or an "+
+		"namespace, service account, RBAC, Deployment, Service and PodDisruptionBudget, and with `metrics_namespaces` a NetworkPolicy. The provider contains these objects: a plan or an "+
 		"apply downloads nothing.\n\nKubernetes 1.%d to 1.%d; a newer version is a warning. An object that exists already is never changed or deleted, except by `adopt_definitions`. An existing "+
 		"namespace is used as it is. Another existing object is used if it has everything that the daemon needs; otherwise the apply ends "+
 		"with an error. A custom resource definition is used if it has the fields that the daemon needs, as Karpenter's have. The daemon cannot be "+

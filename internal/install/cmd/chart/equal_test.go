@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -144,7 +145,7 @@ func typeOf(kind string) any {
 	return map[string]any{
 		"ServiceAccount": &corev1.ServiceAccount{}, "ConfigMap": &corev1.ConfigMap{}, "Service": &corev1.Service{}, "Namespace": &corev1.Namespace{},
 		"ClusterRole": &rbacv1.ClusterRole{}, "ClusterRoleBinding": &rbacv1.ClusterRoleBinding{}, "Role": &rbacv1.Role{}, "RoleBinding": &rbacv1.RoleBinding{},
-		"PodDisruptionBudget": &policyv1.PodDisruptionBudget{}, "Deployment": &appsv1.Deployment{},
+		"NetworkPolicy": &networkingv1.NetworkPolicy{}, "PodDisruptionBudget": &policyv1.PodDisruptionBudget{}, "Deployment": &appsv1.Deployment{},
 	}[kind]
 }
 
@@ -205,6 +206,7 @@ func fragments() []string {
 		"additionalLabels: {team: a, number: \"1\"}", "additionalLabels: null", "additionalAnnotations: {owner: a}", "additionalAnnotations: null", "podLabels: {mesh: \"off\"}", "podAnnotations: {scrape: \"true\"}",
 		"additionalLabels: {both: all}\npodLabels: {both: pods}\nadditionalAnnotations: {both: all}\npodAnnotations: {both: pods}",
 		"podDisruptionBudget: {enabled: false}", "podDisruptionBudget: {maxUnavailable: 50%}", "podDisruptionBudget: {minAvailable: 1}", "podDisruptionBudget: {minAvailable: 50%}", "podDisruptionBudget: {maxUnavailable: null}",
+		"metricsNamespaces: []", "metricsNamespaces: [monitoring, kube-system]", "metricsNamespaces: null", "{metricsNamespaces: [a], controller: {metrics: {port: 9090}, healthProbe: {port: 9091}}}",
 		"definitions: {legacy: true}", "definitions: {enabled: true}", "{}", "",
 	}
 }

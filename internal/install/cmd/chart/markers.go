@@ -45,6 +45,7 @@ func marked() install.Options {
 		Tolerations: []corev1.Toleration{{Key: key + "tolerations", Operator: corev1.TolerationOpExists}}, NodeSelector: map[string]string{key + "nodeSelector": "x"},
 		PriorityClass: &priority, PullPolicy: corev1.PullPolicy(pull), PullSecrets: []string{"chart-secret"}, Environment: map[string]string{"CHART_ENVIRONMENT": "x"},
 		PodLabels: map[string]string{key + "podLabels": "x"}, PodAnnotations: map[string]string{key + "podAnnotations": "x"}, MetricsPort: metricsPort, HealthPort: healthPort,
+		MetricsNamespaces: []string{},
 	}
 	return o
 }
@@ -90,6 +91,7 @@ func places() map[string]any {
 		pod + "priorityClassName":                 optional{".Values.priorityClassName"},
 		pod + "containers[].resources":            guarded{".Values.controller.resources", "toYaml ."},
 		"PodDisruptionBudget.spec.maxUnavailable": raw(budget),
+		"NetworkPolicy.spec.ingress":              raw(ingress),
 		"Deployment.spec.template.metadata.annotations." + install.ChecksumAnnotation: scalar{`include "karpenterd.checksum" .`},
 	}
 }
@@ -106,6 +108,24 @@ minAvailable: {{ .minAvailable }}
 {{- else }}
 maxUnavailable: {{ if $most }}{{ .maxUnavailable }}{{ else }}` + install.DefaultMaxUnavailable + `{{ end }}
 {{- end }}
+{{- end }}`
+
+// ingress are the rules of the NetworkPolicy.
+const ingress = `ingress:
+- ports:
+  - port: {{ .Values.controller.healthProbe.port }}
+    protocol: TCP
+{{- with .Values.metricsNamespaces }}
+- from:
+  - namespaceSelector:
+      matchExpressions:
+      - key: ` + corev1.LabelMetadataName + `
+        operator: In
+        values:
+          {{- toYaml . | nindent 10 }}
+  ports:
+  - port: {{ $.Values.controller.metrics.port }}
+    protocol: TCP
 {{- end }}`
 
 // environment has the condition of each variable that is not always there and has the same value wherever it is.
@@ -143,6 +163,9 @@ func objects(files map[string]string) error {
 		}
 		if o.GetKind() == "PodDisruptionBudget" {
 			text = "{{- if .Values.podDisruptionBudget.enabled }}\n" + text + "{{- end }}\n"
+		}
+		if o.GetKind() == "NetworkPolicy" {
+			text = "{{- if not (kindIs \"invalid\" .Values.metricsNamespaces) }}\n" + text + "{{- end }}\n"
 		}
 		file := "templates/" + strings.ToLower(o.GetKind()) + ".yaml"
 		if strings.Contains(o.GetKind(), "Role") {
