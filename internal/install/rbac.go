@@ -20,7 +20,7 @@ func (o Options) clusterRules() []rbacv1.PolicyRule {
 		rule("apps", []string{"daemonsets", "replicasets", "statefulsets"}, watch),
 		rule("batch", []string{"jobs"}, watch),
 		// Objects that pods refer to by selectors, volumes and classes, and the defaults of missing requests.
-		rule("", []string{"namespaces", "limitranges", "persistentvolumeclaims", "persistentvolumes", "services", "replicationcontrollers"}, watch),
+		rule("", []string{"namespaces", "limitranges", "persistentvolumeclaims", "persistentvolumes"}, watch),
 		rule("storage.k8s.io", []string{"storageclasses", "csinodes", "volumeattachments"}, watch),
 		rule("scheduling.k8s.io", []string{"priorityclasses"}, watch),
 		rule("node.k8s.io", []string{"runtimeclasses"}, watch),
@@ -32,11 +32,12 @@ func (o Options) clusterRules() []rbacv1.PolicyRule {
 		// Nodes: labels, taints and finalizer are patched; nodes are deleted, never created.
 		rule("", []string{"nodes"}, []string{"get", "list", "watch", "patch", "delete"}),
 		// The product's own kinds.
-		rule(v1.Group, []string{v1.NodePoolResource}, []string{"get", "list", "watch", "patch"}), // its finalizer and the hash of its template
+		rule(v1.Group, []string{v1.NodePoolResource}, []string{"list", "watch", "patch"}), // its finalizer and the hash of its template
 		rule(v1.Group, []string{v1.NodeClaimResource}, []string{"get", "list", "watch", "create", "patch", "delete"}),
-		rule(v1.Group, []string{v1.NodePoolResource + "/status", v1.NodeClaimResource + "/status"}, []string{"update", "patch"}),
-		rule(awsv1.Group, []string{awsv1.EC2NodeClassResource}, []string{"get", "list", "watch", "patch"}), // its finalizer and the hash of its spec
-		rule(awsv1.Group, []string{awsv1.EC2NodeClassResource + "/status"}, []string{"update", "patch"}),
+		rule(v1.Group, []string{v1.NodePoolResource + "/status"}, []string{"update"}),
+		rule(v1.Group, []string{v1.NodeClaimResource + "/status"}, []string{"update", "patch"}),     // patch: conditions of one that cannot be read, whose other fields must stay
+		rule(awsv1.Group, []string{awsv1.EC2NodeClassResource}, []string{"list", "watch", "patch"}), // its finalizer and the hash of its spec
+		rule(awsv1.Group, []string{awsv1.EC2NodeClassResource + "/status"}, []string{"update"}),
 		// Owner references that block deletion: NodePool of NodeClaim, NodeClaim of Node.
 		rule(v1.Group, []string{v1.NodePoolResource + "/finalizers", v1.NodeClaimResource + "/finalizers"}, []string{"update"}),
 		// The kinds before v1, where their definitions are installed: without them the rights mean nothing.
@@ -48,12 +49,19 @@ func (o Options) clusterRules() []rbacv1.PolicyRule {
 		rule(v1.Group, []string{"nodeoverlays"}, watch),
 		rule("autoscaling.x-k8s.io", []string{"capacitybuffers"}, watch),
 		rule("", []string{"events"}, []string{"create", "patch"}),
-		rule("events.k8s.io", []string{"events"}, []string{"create", "patch"}),
+	}
+	if o.SchedulerConfig != "" {
+		rules = append(rules, selectorRule())
 	}
 	if o.Landing != LandingPrefer {
 		rules = append(rules, bindingRule())
 	}
 	return rules
+}
+
+// selectorRule is the right to know by which selectors the scheduler spreads pods by default.
+func selectorRule() rbacv1.PolicyRule {
+	return rule("", []string{"services", "replicationcontrollers"}, []string{"list", "watch"})
 }
 
 // bindingRule is the right to bind evicted pods to the places that a move has for them.

@@ -119,6 +119,11 @@ func (l *Lab) LogDir() string { return filepath.Join(l.Dir, "logs") }
 // only the launcher's own may be among them.
 func (l *Lab) AdminUserAgents() (map[string]int, error) { return l.plane.AdminUserAgents() }
 
+// RequestsOf has what a service account has asked of the API server.
+func (l *Lab) RequestsOf(namespace, account string) (map[controlplane.Request]bool, error) {
+	return l.plane.RequestsOf(namespace, account)
+}
+
 // Env is the environment by which AWS SDKs, Terraform and OpenTofu act as the
 // deployer in the simulated cloud and nowhere else.
 func (l *Lab) Env() []string {

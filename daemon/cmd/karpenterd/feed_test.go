@@ -31,27 +31,33 @@ func clients(t *testing.T, host string) *kube.Clients {
 }
 
 func TestWatches_AreAllAllowedByTheManifests(t *testing.T) {
-	objects, err := install.Objects(install.Options{
-		Image: install.ReleaseImage("v0.1.0").String(), RoleARN: "arn:aws:iam::123456789012:role/r", ClusterName: "c", Region: "us-west-2",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var role rbacv1.ClusterRole
-	for _, o := range objects {
-		if o.GetKind() == "ClusterRole" {
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &role); err != nil {
-				t.Fatal(err)
+	c := clients(t, "http://127.0.0.1:1")
+	for _, scheduler := range []string{"", `{"podTopologySpread":{"defaultConstraints":[{"maxSkew":1,"topologyKey":"topology.kubernetes.io/zone","whenUnsatisfiable":"ScheduleAnyway"}]}}`} {
+		spread, err := translate.DefaultSpread(scheduler)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects, err := install.Objects(install.Options{
+			Image: install.ReleaseImage("v0.1.0").String(), RoleARN: "arn:aws:iam::123456789012:role/r", ClusterName: "c", Region: "us-west-2", SchedulerConfig: scheduler,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var role rbacv1.ClusterRole
+		for _, o := range objects {
+			if o.GetKind() == "ClusterRole" {
+				if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &role); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
-	}
-	c := clients(t, "http://127.0.0.1:1")
-	for _, x := range append(watches(c, true), legacyWatches(c)...) {
-		resource, group, _ := strings.Cut(x.what, ".")
-		if !slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool {
-			return slices.Contains(r.APIGroups, group) && slices.Contains(r.Resources, resource) && slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch")
-		}) {
-			t.Errorf("the daemon watches %s, which its role does not allow", x.what)
+		for _, x := range append(watches(c, config{Spread: spread}.needsSelectors()), legacyWatches(c)...) {
+			resource, group, _ := strings.Cut(x.what, ".")
+			if !slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool {
+				return slices.Contains(r.APIGroups, group) && slices.Contains(r.Resources, resource) && slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch")
+			}) {
+				t.Errorf("with the scheduler's configuration %q the daemon watches %s, which its role does not allow", scheduler, x.what)
+			}
 		}
 	}
 }

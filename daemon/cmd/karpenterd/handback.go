@@ -20,7 +20,8 @@ func handbackCommand(s streams) *cobra.Command {
 		Use: "handback", Short: "give the cluster back to Karpenter: nodes stay",
 		Long: "handback takes finalizers, taints and annotations of the daemon, which does not run any more, out\n" +
 			"of the cluster, so that Karpenter can take it over. Nodes stay. It takes the cluster from KUBECONFIG,\n" +
-			"or from the pod that it runs in.",
+			"or from the pod that it runs in, whose service account needs the rights: that of the daemon does\n" +
+			"not have them.",
 		Args: noArguments("the command takes the cluster from KUBECONFIG, or from the pod that it runs in"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if wait < 0 {

@@ -3,12 +3,14 @@ package awssim_test
 import (
 	"context"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
@@ -195,5 +197,19 @@ func TestIAM_WithADelayTheCloudSeesChangesLater(t *testing.T) {
 	c.offset.Store(int64(2 * time.Minute)) // within the skew that signatures are allowed
 	if err := assume(); err != nil {
 		t.Errorf("after the delay: %v", err)
+	}
+}
+
+func TestIAM_KnowsWhichActionsAPrincipalWasAllowed(t *testing.T) {
+	w := start(t)
+	seedCluster(w)
+	c := eks.NewFromConfig(w.role(t, "Lister", allowing("eks:ListAddons")))
+	for range 2 {
+		must(c.ListAddons(t.Context(), &eks.ListAddonsInput{ClusterName: aws.String("lab")}))(t)
+	}
+	_, err := c.DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: aws.String("lab")})
+	wantCode(t, err, "AccessDeniedException")
+	if used := w.IAM.Used("arn:aws:iam::123456789012:role/Lister"); !slices.Equal(used, []string{"eks:ListAddons"}) {
+		t.Errorf("used: %v", used)
 	}
 }

@@ -32,14 +32,21 @@ const KubeletClient = "kube-apiserver-kubelet-client"
 // adminUser is whom the administrator's token belongs to.
 const adminUser = "lab-administrator"
 
-// auditPolicy has the API server note every use of the administrator's token,
-// so that a test can say who had it, and nothing else.
+// auditPolicy has the API server note every use of the administrator's token, so that a test
+// can say who had it, and what pods of user namespaces and of the daemon ask for by their
+// service accounts, so that a test can say which rights are used. A watch is noted when it
+// begins: it may end with the API server.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
-omitStages: [RequestReceived, ResponseStarted]
 rules:
 - level: Metadata
   users: [` + adminUser + `]
+  omitStages: [RequestReceived, ResponseStarted]
+- level: None
+  userGroups: ["system:serviceaccounts:kube-system"]
+- level: Metadata
+  userGroups: ["system:serviceaccounts"]
+  omitStages: [ResponseStarted, ResponseComplete]
 - level: None
 `
 

@@ -92,6 +92,7 @@ func startDaemonLab(t *testing.T, o lab.Options) *daemonLab {
 	if err := d.furnishAccount(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	d.noteRights(t)
 	return d
 }
 

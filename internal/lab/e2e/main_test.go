@@ -45,6 +45,7 @@ func TestMain(m *testing.M) {
 // runTests lets tests that share a laboratory wait side by side also on a
 // machine with few processors, unless the command line says otherwise.
 func runTests(m *testing.M) int {
+	flag.Bool("update", false, "record which rights the daemon uses")
 	flag.Parse()
 	parallel := max(6, runtime.GOMAXPROCS(0))
 	flag.Visit(func(f *flag.Flag) {
@@ -58,7 +59,24 @@ func runTests(m *testing.M) int {
 			return 2
 		}
 	}
-	return m.Run()
+	folder, err := os.MkdirTemp("", "rights-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	defer os.RemoveAll(folder)
+	if err := os.Setenv(rightsVariable, folder); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	code := m.Run()
+	if code == 0 {
+		if err := checkRights(folder); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	return code
 }
 
 // podProgram serves its environment, its arguments and a probe until SIGTERM.

@@ -157,8 +157,10 @@ func objects(files map[string]string) error {
 			return fmt.Errorf("template of %s %s: %w", o.GetKind(), o.GetName(), err)
 		}
 		if o.GetKind() == "ClusterRole" {
-			if text, err = withoutBindings(text); err != nil {
-				return err
+			for rule, condition := range map[string]string{bindings: "ne .Values.settings.landing \"" + install.LandingPrefer + "\"", selectors: ".Values.settings.schedulerConfig"} {
+				if text, err = guardedRule(text, rule, condition); err != nil {
+					return err
+				}
 			}
 		}
 		if o.GetKind() == "PodDisruptionBudget" {
@@ -206,15 +208,23 @@ func names(all []*unstructured.Unstructured) map[string]bool {
 	return out
 }
 
-// withoutBindings leaves the last rule of the ClusterRole out where the daemon binds no pods.
-func withoutBindings(text string) (string, error) {
-	const rule = `- apiGroups: [""]
+// Rules of the ClusterRole that some installations do without.
+const (
+	bindings = `- apiGroups: [""]
   resources: ["pods/binding"]
   verbs: ["create"]
 `
+	selectors = `- apiGroups: [""]
+  resources: ["services", "replicationcontrollers"]
+  verbs: ["list", "watch"]
+`
+)
+
+// guardedRule has the rule in the ClusterRole where the condition holds.
+func guardedRule(text, rule, condition string) (string, error) {
 	before, after, found := strings.Cut(text, rule)
-	if !found || strings.Contains(after, "pods/binding") {
-		return "", fmt.Errorf("template of the ClusterRole: the rule about pods/binding is not once in\n%s", text)
+	if !found || strings.Contains(after, rule) {
+		return "", fmt.Errorf("template of the ClusterRole: the rule\n%sis not once in\n%s", rule, text)
 	}
-	return before + "{{- if ne .Values.settings.landing \"" + install.LandingPrefer + "\" }}\n" + rule + "{{- end }}\n" + after, nil
+	return before + "{{- if " + condition + " }}\n" + rule + "{{- end }}\n" + after, nil
 }

@@ -3,6 +3,7 @@ package iamsim
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/policy"
@@ -44,7 +45,25 @@ func (s *Service) authorizeLocked(req *wire.Request, access wire.Access) error {
 			return refusal(req, access.Action, resource.ARN, verdict == policy.Deny)
 		}
 	}
+	s.allowed[use{req.Identity.Principal, access.Action}] = true
 	return nil
+}
+
+// use is an action that a principal was allowed.
+type use struct{ principal, action string }
+
+// Used are the actions that a principal, by its ARN, was allowed so far, sorted.
+func (s *Service) Used(principal string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var actions []string
+	for u := range s.allowed {
+		if u.principal == principal {
+			actions = append(actions, u.action)
+		}
+	}
+	slices.Sort(actions)
+	return actions
 }
 
 // Decide says what the caller's own policies and boundary say of one action on

@@ -38,6 +38,7 @@ type Service struct {
 	deletions map[string]deletion  // of service-linked roles, by task id
 	delay     func() time.Duration // drawn for each change; see SetPropagationDelay
 	views     []view               // with a delay: what it sees, from when on
+	allowed   map[use]bool
 }
 
 type user struct {
@@ -91,7 +92,7 @@ type profile struct {
 // New makes the IAM of one account; it holds nothing but AWS's own policies.
 func New(c Config) *Service {
 	s := &Service{
-		account: c.Account, now: c.Now, needed: c.Needed, deletions: map[string]deletion{},
+		account: c.Account, now: c.Now, needed: c.Needed, deletions: map[string]deletion{}, allowed: map[use]bool{},
 		users: map[string]*user{}, keys: map[string]Credential{}, sessions: map[string]*session{},
 		roles: map[string]*role{}, policies: map[string]*managed{}, profiles: map[string]*profile{}, providers: map[string]*provider{},
 	}
