@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
@@ -58,6 +60,36 @@ type Schedule struct {
 	AnyDay, AnyWeekday                     bool   // the field is *
 	Zone                                   *time.Location
 	Text                                   string // as the user wrote it
+}
+
+// writtenSchedule is a Schedule as records of decisions have it.
+type writtenSchedule struct {
+	Schedule
+
+	Zone string // its name
+}
+
+// GobEncode writes the schedule for a record of a decision; see package replay.
+func (s Schedule) GobEncode() ([]byte, error) {
+	w := writtenSchedule{Schedule: s}
+	if s.Zone != nil {
+		w.Zone = s.Zone.String()
+	}
+	w.Schedule.Zone = nil
+	return json.Marshal(w) //nolint:wrapcheck // it cannot fail
+}
+
+// GobDecode reads what GobEncode wrote.
+func (s *Schedule) GobDecode(data []byte) error {
+	var w writtenSchedule
+	err := json.Unmarshal(data, &w)
+	if *s = w.Schedule; err == nil && w.Zone != "" {
+		s.Zone, err = time.LoadLocation(w.Zone)
+	}
+	if err != nil {
+		return fmt.Errorf("schedule read: %w", err)
+	}
+	return nil
 }
 
 // Disrupting is what the condition DisruptionReason of a NodeClaim says.

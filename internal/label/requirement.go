@@ -1,6 +1,7 @@
 package label
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -256,4 +257,27 @@ func keep(values []string, admits func(string) bool) []string {
 		}
 	}
 	return out
+}
+
+// written is a Requirement as records of decisions have it.
+type written struct {
+	Key                         string
+	Complement, Bounded, Absent bool
+	Values                      []string
+	Lower, Upper                int64
+}
+
+// GobEncode writes the requirement for a record of a decision; see package replay.
+func (r Requirement) GobEncode() ([]byte, error) {
+	return json.Marshal(written{r.key, r.complement, r.bounded, r.absent, r.values, r.lower, r.upper}) //nolint:wrapcheck // it cannot fail
+}
+
+// GobDecode reads what GobEncode wrote.
+func (r *Requirement) GobDecode(data []byte) error {
+	var w written
+	if err := json.Unmarshal(data, &w); err != nil {
+		return fmt.Errorf("requirement read: %w", err)
+	}
+	*r = Requirement{w.Key, w.Complement, w.Values, w.Bounded, w.Lower, w.Upper, w.Absent}
+	return nil
 }

@@ -274,7 +274,7 @@ func (d *daemon) work(ctx context.Context) error {
 	recorder := d.recorder()
 	seen := witness{recorder, pools}
 	decisions := loop.New(loop.Config{
-		Panicked: d.metrics.DecisionPanicked, Working: func() func() { return d.health.Begin("a decision", decisionWithin) },
+		Panicked: d.panicked(ctx), Working: func() func() { return d.health.Begin("a decision", decisionWithin) },
 		World: d.world, Recorder: recorder, Policy: d.config.Policy, WorkLimit: loop.WorkLimit, Logger: d.logger.Named("loop"), Learn: d.learnNow,
 		Memory: engine.After(pool.DisruptedUntil(d.world.NodePools(), time.Now())),
 		Actor:  &act.Actor{Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world, Recorder: seen, Now: time.Now},

@@ -1,14 +1,13 @@
 package loop
 
 import (
-	"fmt"
 	"maps"
-	"runtime/debug"
 	"slices"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/replay"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
@@ -33,7 +32,8 @@ type suspect struct{ kind, id string } // Pod: namespace/name; NodePool: name
 type guard struct {
 	decide func(engine.Input) engine.Output // nil: engine.Step
 	logger hclog.Logger
-	count  func() // is called for each decision that panicked; nil: nobody counts
+	// panicked is told of each decision that panicked; nil: nobody is.
+	panicked func(engine.Input, *replay.FaultError)
 
 	aside map[suspect]time.Time // until when
 }
@@ -47,8 +47,8 @@ func (g *guard) make(in engine.Input) (out engine.Output, decided bool) {
 		return out, true
 	}
 	g.logger.Error("a decision failed by a fault of the daemon; it is made again without the objects at fault: please report it", "error", fault)
-	if g.count != nil {
-		g.count()
+	if g.panicked != nil {
+		g.panicked(in, fault)
 	}
 	search := search{guard: g, in: in, all: suspects(in.Snapshot), until: time.Now().Add(searchWithin)}
 	out, culprits, fault := search.run()
@@ -67,16 +67,11 @@ func (g *guard) make(in engine.Input) (out engine.Output, decided bool) {
 }
 
 // try makes the decision; an error says where it panicked.
-func (g *guard) try(in engine.Input) (out engine.Output, err error) {
-	defer func() {
-		if fault := recover(); fault != nil {
-			err = fmt.Errorf("panic: %v\n%s", fault, debug.Stack())
-		}
-	}()
+func (g *guard) try(in engine.Input) (out engine.Output, fault *replay.FaultError) {
 	if g.decide != nil {
-		return g.decide(in), nil
+		return replay.Try(g.decide, in)
 	}
-	return engine.Step(in), nil
+	return replay.Try(engine.Step, in)
 }
 
 // search looks for the objects without which the decision does not panic.
@@ -92,10 +87,10 @@ type search struct {
 }
 
 // run returns the decision without those of the suspects that are at fault, and which these are.
-// An error says that it panics without all of them, too.
-func (s *search) run() (out engine.Output, culprits []suspect, err error) {
-	if s.out, err = s.with(nil); err != nil {
-		return out, nil, err
+// A fault says that it panics without all of them, too.
+func (s *search) run() (out engine.Output, culprits []suspect, fault *replay.FaultError) {
+	if s.out, fault = s.with(nil); fault != nil {
+		return out, nil, fault
 	}
 	culprits = s.add(s.all)
 	return s.out, culprits, nil
@@ -109,7 +104,7 @@ func (s *search) add(more []suspect) (culprits []suspect) {
 		return more
 	}
 	together := slices.Concat(s.kept, more)
-	if out, err := s.with(together); err == nil {
+	if out, fault := s.with(together); fault == nil {
 		s.kept, s.out = together, out
 		return nil
 	}
@@ -120,7 +115,7 @@ func (s *search) add(more []suspect) (culprits []suspect) {
 }
 
 // with makes the decision with these of the suspects alone.
-func (s *search) with(these []suspect) (engine.Output, error) {
+func (s *search) with(these []suspect) (engine.Output, *replay.FaultError) {
 	in, present := s.in, map[suspect]bool{}
 	for _, x := range these {
 		present[x] = true

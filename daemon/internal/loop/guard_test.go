@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/loop"
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/replay"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 )
@@ -45,7 +46,12 @@ func guarded(t *testing.T, s *stage, lasts time.Duration, atFault func(cluster.S
 	l := loop.New(loop.Config{
 		World: s, Actor: s, Recorder: s, Policy: engine.DefaultPolicy(), WorkLimit: loop.WorkLimit,
 		Logger: hclog.New(&hclog.LoggerOptions{Output: &out, Level: hclog.Error}),
-		Decide: faulty(&steps, atFault), Panicked: func() { panics++ },
+		Decide: faulty(&steps, atFault), Panicked: func(in engine.Input, _ *replay.FaultError) {
+			panics++
+			if _, again := replay.Try(faulty(new(int), atFault), in); again == nil {
+				t.Error("the input that is told of does not panic")
+			}
+		},
 	})
 	if err := l.Run(ctx); err != nil {
 		t.Error(err)

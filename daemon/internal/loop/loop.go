@@ -12,6 +12,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/replay"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
@@ -77,9 +78,9 @@ type Config struct {
 	WorkLimit int
 	// Decide makes a decision; nil: engine.Step.
 	Decide func(engine.Input) engine.Output
-	// Panicked is called when a decision has panicked; Working before one is made, and what it
+	// Panicked is told when a decision has panicked; Working before one is made, and what it
 	// returns after it is carried out. Both may be nil.
-	Panicked func()
+	Panicked func(engine.Input, *replay.FaultError)
 	Working  func() (done func())
 }
 
@@ -102,7 +103,7 @@ type Loop struct {
 func New(c Config) *Loop {
 	return &Loop{
 		config: c, poke: make(chan struct{}, 1), hinders: c.Policy.Hindrances, memory: c.Memory,
-		guard: guard{decide: c.Decide, logger: c.Logger, count: c.Panicked},
+		guard: guard{decide: c.Decide, logger: c.Logger, panicked: c.Panicked},
 	}
 }
 

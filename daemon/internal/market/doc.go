@@ -10,5 +10,5 @@
 // A ReportKeeper keeps in the same ConfigMap what nodes have reported of their size, which
 // plans count on where it is less than the catalogue says.
 //
-// The two write that ConfigMap and nothing else.
+// The two write that ConfigMap and nothing else; the record of a decision that panicked is in it, too.
 package market

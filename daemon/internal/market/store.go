@@ -24,7 +24,7 @@ const (
 	storeKey = "catalogue.json.gz"
 	// storeMost and reportsMost are the most bytes that are kept of the answers and of the
 	// reports: a ConfigMap holds a MiB, and base64 is no part of that.
-	storeMost, reportsMost = 800 << 10, 200 << 10
+	storeMost, reportsMost = 640 << 10, 200 << 10
 	// storeUnpacked bounds what is read: a real catalogue has some 3 MiB.
 	storeUnpacked = 64 << 20
 	// storeFormat changes when answers of an older release cannot be read any more.
@@ -104,6 +104,15 @@ func (s Store) KeepCluster(ctx context.Context, c aws.Cluster) error {
 	return s.write(ctx, clusterKey, c, clusterMost)
 }
 
+// FaultKey is where the ConfigMap has the record of a decision that panicked; see package replay,
+// which bounds it.
+const FaultKey = "fault.gob.gz"
+
+// KeepFault keeps the record of a decision that panicked.
+func (s Store) KeepFault(ctx context.Context, packed []byte) error {
+	return s.put(ctx, FaultKey, packed)
+}
+
 func unreadable(key string, err error) error {
 	return fmt.Errorf("configmap %q read %s: %w", install.CatalogueName, key, err)
 }
@@ -114,12 +123,16 @@ func (s Store) save(ctx context.Context, k kept) error { return s.write(ctx, sto
 // write replaces what is kept under the key, and leaves the other keys alone. The
 // installation has made the ConfigMap, and removes it.
 func (s Store) write(ctx context.Context, key string, value any, most int) error {
-	ctx, cancel := context.WithTimeout(ctx, storeWait)
-	defer cancel()
 	packed, err := encode(value, most)
 	if err != nil {
 		return fmt.Errorf("configmap %q write %s: %w", install.CatalogueName, key, err)
 	}
+	return s.put(ctx, key, packed)
+}
+
+func (s Store) put(ctx context.Context, key string, packed []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, storeWait)
+	defer cancel()
 	patch, err := json.Marshal(corev1.ConfigMap{BinaryData: map[string][]byte{key: packed}})
 	if err == nil {
 		_, err = s.ConfigMaps.Patch(ctx, install.CatalogueName, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: translate.FieldManager})
