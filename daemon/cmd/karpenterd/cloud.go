@@ -73,11 +73,22 @@ func inCurrency(region string) string {
 		"Only the prices of volumes and of public addresses are in dollars, which count as so many %[1]s: give --node-cost ($%[2]s) in %[1]s, and raise it by what they lack", currency, install.EnvNodeCost)
 }
 
+// listedOnce is AWS where the instances of the cluster are those of the collector's last sweep.
+type listedOnce struct {
+	drifted.Cloud
+
+	collector *claim.Collector
+}
+
+func (l listedOnce) Instances(ctx context.Context, tags map[string]string) ([]aws.Instance, error) {
+	return l.collector.Instances(ctx, tags) //nolint:wrapcheck // it is the same call
+}
+
 // drift makes the keeper of the condition Drifted.
-func (d *daemon) drift(r *telemetry.Recorder) *drifted.Keeper {
+func (d *daemon) drift(r *telemetry.Recorder, collector *claim.Collector) *drifted.Keeper {
 	return &drifted.Keeper{
 		World: d.world, Claims: d.kube.NodeClaims, Pools: d.pools(), Classes: d.nodeClasses(),
-		Cloud: d.aws, Cluster: d.config.ClusterName, Recorder: r,
+		Cloud: listedOnce{d.aws, collector}, Cluster: d.config.ClusterName, Recorder: r,
 	}
 }
 

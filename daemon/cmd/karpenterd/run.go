@@ -309,7 +309,7 @@ func (d *daemon) work(ctx context.Context) error {
 		{claim.TemplatesEvery, "search for launch templates that nothing needs", templates.Sweep},
 		{rightsEvery, "check of the right to bind pods", rights},
 		{nodeclass.CollectEvery, "search for instance profiles that nothing needs", classes.Collect},
-		{driftEvery, "search for drift", d.drift(recorder).Sweep},
+		{driftEvery, "search for drift", d.drift(recorder, collector).Sweep},
 		{market.Every, "keep what AWS has said about types and prices", d.market.Sweep},
 		{market.ReportsEvery, "keep what nodes have reported of their size", d.reports.Sweep},
 		{clusterEvery, "look at the cluster", d.lookAndTell(recorder)},

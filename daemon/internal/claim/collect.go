@@ -64,6 +64,7 @@ type Collector struct {
 	// too many, and, when that begins, why; "" else.
 	Held func(ctx context.Context, orphans int, why string)
 
+	listed  listing
 	orphans map[string]orphan // of the last sweep, by id
 
 	answered  int                // sweeps that EC2 has answered, one after the other
@@ -137,7 +138,8 @@ func (c *Collector) Sweep(ctx context.Context, _ time.Time) error {
 func (c *Collector) list(ctx context.Context) ([]aws.Instance, error) {
 	ctx, cancel := context.WithTimeout(ctx, listWait)
 	defer cancel()
-	instances, err := c.Cloud.Instances(ctx, map[string]string{awsspec.TagClusterName: c.Cluster().Name, awsspec.TagNodePool: "*"})
+	asked := c.Now()
+	instances, err := c.Cloud.Instances(ctx, c.fleetTags())
 	if errors.Is(err, aws.ErrThrottled) {
 		// EC2 answers, if not at once. Where that lasts, no NodeClaim must time out meanwhile.
 		if c.throttled++; c.throttled < throttledSweeps {
@@ -149,6 +151,7 @@ func (c *Collector) list(ctx context.Context) ([]aws.Instance, error) {
 		c.Away(true)
 		return nil, err
 	}
+	c.listed.put(asked, instances)
 	c.throttled = 0
 	if c.answered++; c.answered > 1 {
 		c.Away(false)

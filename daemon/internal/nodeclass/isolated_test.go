@@ -74,6 +74,7 @@ func TestRole_AClassThatIsReadyStaysSoWhileIAMCannotBeReached(t *testing.T) {
 	w.o.profile = aws.InstanceProfile{Name: p.Name(), Path: p.Path(), Role: p.Role, Tags: p.Tags(nil)}
 	reconcile(t, r)
 	w.o.profileErr = aws.ErrUnreachable
+	r.Now = func() time.Time { return at(10).Add(profileLasts) } // what IAM said before counts no more
 	if _, err := r.Reconcile(t.Context(), "default"); err == nil || !w.class.Conditions().IsReady() || w.class.Status.InstanceProfile != p.Name() {
 		t.Errorf("error %v: %+v", err, w.class.Status)
 	}

@@ -71,7 +71,8 @@ func (r *Reconciler) observe(ctx context.Context, class *awsv1.EC2NodeClass) (o 
 			o.reservations, o.reservationsErr = r.Cloud.CapacityReservations(ctx, reservationSelectors(terms))
 		})
 	}
-	asking.Go(func() { o.images, o.imagesErr = r.images(ctx, class) })
+	since := r.answers.since(class, r.Now())
+	asking.Go(func() { o.images, o.imagesErr = r.images(ctx, class, since) })
 	asking.Go(func() { o.profile, o.profileErr = r.profile(ctx, class) })
 	o.catalogue, o.expressions = r.Catalogue(), r.Expressions(class)
 	asking.Wait()
@@ -86,14 +87,14 @@ func reservationSelectors(terms []awsv1.CapacityReservationSelectorTerm) []aws.R
 	return out
 }
 
-// images finds the images of a class.
-func (r *Reconciler) images(ctx context.Context, class *awsv1.EC2NodeClass) ([]image, error) {
+// images finds the images of a class. Parameters count that SSM has said since then.
+func (r *Reconciler) images(ctx context.Context, class *awsv1.EC2NodeClass, since time.Time) ([]image, error) {
 	alias, is, err := family.AliasOf(class)
 	switch {
 	case !is:
-		return r.termImages(ctx, class.Spec.AMISelectorTerms)
+		return r.termImages(ctx, class.Spec.AMISelectorTerms, since)
 	case err == nil:
-		return r.aliasImages(ctx, alias)
+		return r.aliasImages(ctx, alias, since)
 	}
 	return nil, nil // decideImages says what is wrong with the alias
 }
@@ -102,31 +103,56 @@ func (r *Reconciler) images(ctx context.Context, class *awsv1.EC2NodeClass) ([]i
 // from the status.
 const parameterWithin = 10 * time.Second
 
-// parameter reads the SSM parameter; empty if it does not exist.
-func (r *Reconciler) parameter(ctx context.Context, name string) (string, error) {
+// parameter reads the SSM parameter, unless SSM has said since then what counts still; empty if
+// it does not exist.
+func (r *Reconciler) parameter(ctx context.Context, name string, since time.Time) (string, error) {
+	asked := r.Now()
+	if value, known := r.answers.parameter(name, since, asked); known {
+		return value, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, parameterWithin)
 	defer cancel()
 	value, err := r.Cloud.Parameter(ctx, name)
 	switch {
 	case errors.Is(err, aws.ErrNotFound):
-		return "", nil
+		value = ""
 	case aws.Unanswered(err):
 		return "", fmt.Errorf("%w: %w", errNoSSM, err)
+	case err != nil:
+		return "", err
 	}
-	return value, err
+	r.answers.putParameter(name, value, asked)
+	return value, nil
+}
+
+// named asks EC2 for images. Of those that it does not have, the parameters are asked for anew
+// the next time.
+func (r *Reconciler) named(ctx context.Context, selectors []aws.ImageSelector) ([]aws.Image, error) {
+	found, err := r.Cloud.Images(ctx, selectors)
+	if err != nil {
+		return nil, err
+	}
+	lacking := map[string]bool{}
+	for _, s := range selectors {
+		if s.ID != "" && !slices.ContainsFunc(found, func(i aws.Image) bool { return i.ID == s.ID }) {
+			lacking[s.ID] = true
+		}
+	}
+	r.answers.forgetParameters(lacking)
+	return found, nil
 }
 
 // termImages finds the images of terms without an alias. An image is for all types of its
 // architecture, and one of those that are for the same types is used: one that is not
 // deprecated, and the newest. It skips parameters that do not exist.
-func (r *Reconciler) termImages(ctx context.Context, terms []awsv1.AMISelectorTerm) ([]image, error) {
+func (r *Reconciler) termImages(ctx context.Context, terms []awsv1.AMISelectorTerm, since time.Time) ([]image, error) {
 	var selectors []aws.ImageSelector
 	for _, t := range terms {
 		if t.SSMParameter == "" {
 			selectors = append(selectors, aws.ImageSelector{ID: t.ID, Name: t.Name, Owner: t.Owner, Tags: t.Tags})
 			continue
 		}
-		switch id, err := r.parameter(ctx, t.SSMParameter); {
+		switch id, err := r.parameter(ctx, t.SSMParameter, since); {
 		case err != nil:
 			return nil, err
 		case id != "":
@@ -136,7 +162,7 @@ func (r *Reconciler) termImages(ctx context.Context, terms []awsv1.AMISelectorTe
 	if len(selectors) == 0 {
 		return nil, nil
 	}
-	found, err := r.Cloud.Images(ctx, selectors)
+	found, err := r.named(ctx, selectors)
 	if err != nil {
 		return nil, err
 	}
@@ -161,11 +187,11 @@ func (r *Reconciler) termImages(ctx context.Context, terms []awsv1.AMISelectorTe
 
 // aliasImages finds the images of an alias. It skips parameters that do not exist, because
 // not every release has every variant.
-func (r *Reconciler) aliasImages(ctx context.Context, alias family.Alias) ([]image, error) {
+func (r *Reconciler) aliasImages(ctx context.Context, alias family.Alias, since time.Time) ([]image, error) {
 	variants := map[string][]family.Variant{} // by image id
 	var ids []aws.ImageSelector
 	for _, p := range alias.Parameters(r.Cluster().Kubernetes) {
-		switch id, err := r.parameter(ctx, p.Name); {
+		switch id, err := r.parameter(ctx, p.Name, since); {
 		case err != nil:
 			return nil, err
 		case id != "":
@@ -176,7 +202,7 @@ func (r *Reconciler) aliasImages(ctx context.Context, alias family.Alias) ([]ima
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	found, err := r.Cloud.Images(ctx, ids)
+	found, err := r.named(ctx, ids)
 	if err != nil {
 		return nil, err
 	}

@@ -52,6 +52,7 @@ func (r *Reconciler) mayLaunch(ctx context.Context, class *awsv1.EC2NodeClass) (
 	case errors.Is(err, aws.ErrUnauthorized):
 		return true, err
 	case profileFault(err):
+		r.answers.forgetProfile(class.Name)
 		r.permissions.Store(class.UID, permission{of: of, fault: err})
 		return false, err
 	case errors.Is(err, aws.ErrThrottled), errors.Is(err, aws.ErrUnreachable), errors.Is(err, context.DeadlineExceeded):

@@ -44,6 +44,19 @@ func (r *Reconciler) profile(ctx context.Context, class *awsv1.EC2NodeClass) (aw
 	}
 	r.making.RLock()
 	defer r.making.RUnlock()
+	asked := r.Now()
+	if have, known := r.answers.profile(class, asked); known {
+		return have, nil
+	}
+	have, err := r.askProfile(ctx, class, want)
+	if err == nil && want.Owns(have.Tags) {
+		r.answers.putProfile(class, have, asked)
+	}
+	return have, err
+}
+
+// askProfile is profile where IAM is asked.
+func (r *Reconciler) askProfile(ctx context.Context, class *awsv1.EC2NodeClass, want awsspec.NodeProfile) (aws.InstanceProfile, error) {
 	ctx, cancel := context.WithTimeout(ctx, profileWithin)
 	defer cancel()
 	// IAM does not tell names apart by case.

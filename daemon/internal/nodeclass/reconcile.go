@@ -95,6 +95,7 @@ type Reconciler struct {
 	making      sync.RWMutex    // read: a profile is found or made; write: Collect deletes one
 	unlisted    sync.Once       // the warning that instance profiles cannot be listed
 	permissions sync.Map        // the launch that EC2 has allowed, by the uid of the class
+	answers     answers         // of SSM and IAM
 	suspects    map[string]bool // ids of the instance profiles that nothing needed at the last Collect
 }
 
@@ -148,6 +149,7 @@ func (r *Reconciler) work(ctx context.Context) {
 func (r *Reconciler) Reconcile(ctx context.Context, name string) (again time.Duration, err error) {
 	known, there := r.Objects.EC2NodeClass(name)
 	if !there {
+		r.answers.forget(name)
 		return 0, nil
 	}
 	class := known
@@ -163,6 +165,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, name string) (again time.Dur
 		return refreshNotReady, r.refuse(ctx, class, why) // its reason may end without a new version
 	}
 	o := r.observe(ctx, class)
+	if o.temporary() == nil {
+		r.answers.resolved(class)
+	}
 	if o.reservationsErr == nil && len(o.reservations) > 0 {
 		r.Counted(o.asked, left(o.reservations))
 	}
