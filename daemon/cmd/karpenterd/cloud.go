@@ -25,7 +25,7 @@ func (d *daemon) classes() *nodeclass.Reconciler {
 	return nodeclass.New(nodeclass.Config{
 		Cluster: d.joined.now, Region: d.config.Region, Cloud: nodeclass.Share(d.aws, time.Now), Objects: d.world, Writer: d.nodeClasses(),
 		Logger: d.logger.Named("ec2nodeclass"), Now: time.Now, Counted: d.world.ReservationsCounted, Catalogue: d.market.State,
-		Isolated: d.config.IsolatedVPC,
+		Isolated: d.config.IsolatedVPC, Queues: d.metrics.Queues(),
 		Expressions: func(class *awsv1.EC2NodeClass) error {
 			facts, market := d.world.Sold()
 			return translate.CheckExpressions(class, facts, market, d.config.Overhead)
@@ -101,6 +101,7 @@ func (d *daemon) interruptions(r *telemetry.Recorder, claims *claim.Controller) 
 	}
 	return &interruption.Listener{
 		Queue: d.aws, Name: d.config.Queue, Notice: d.config.Notice, Count: d.metrics.Message, Logger: d.logger.Named("interruption"),
+		Age: d.metrics.MessageAge, Deleted: d.metrics.MessagesDeleted,
 		Handle: (&interruption.Marker{
 			World: d.world, Claims: d.kube.NodeClaims, Logger: d.logger, Now: time.Now,
 			Told: func(c *v1.NodeClaim, kind string, deadline time.Time) {

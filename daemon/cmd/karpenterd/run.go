@@ -103,6 +103,7 @@ func run(ctx context.Context, c config) error {
 	d := &daemon{config: c, metrics: telemetry.NewMetrics(version), health: telemetry.NewHealth("starting"), readers: taints.NewReaders(nil)}
 	d.logger = newLogger(c, os.Stderr)
 	kube.LogTo(d.logger.Named("client-go"))
+	d.metrics.ObserveAPIServer()
 	d.logger.Info("start", "version", version, "cluster", c.ClusterName, "region", c.Region, "pause_disruption", c.Policy.PauseDisruption)
 
 	group, ctx := errgroup.WithContext(ctx)
@@ -282,13 +283,13 @@ func (d *daemon) work(ctx context.Context) error {
 	rights := d.rights(ctx, decisions)
 	claims := &claim.Controller{
 		Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world, Cloud: d.aws, Scarcity: decisions, Recorder: seen,
-		Logger: d.logger.Named("nodeclaim"), Now: time.Now, Cluster: d.joined.now,
+		Logger: d.logger.Named("nodeclaim"), Now: time.Now, Cluster: d.joined.now, Queues: d.metrics.Queues(),
 	}
 	claims.Hasten(d.config.Factor)
 	claims.Start()
 	classes := d.classes()
 	classes.CountReservations(ctx)
-	podEvents := podevent.New(d.world, d.kube.NodeClaims, d.logger.Named("podevent"), time.Now)
+	podEvents := podevent.New(d.world, d.kube.NodeClaims, d.logger.Named("podevent"), time.Now, d.metrics.Queues())
 	unsubscribe := d.world.Subscribe(world.Subscriber{
 		Claim: func(name string) { claims.Enqueue(name); podEvents.Enqueue(name) }, Class: classes.Enqueue,
 	})

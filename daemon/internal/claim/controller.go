@@ -84,6 +84,7 @@ type Controller struct {
 	Recorder Recorder
 	Logger   hclog.Logger
 	Now      func() time.Time
+	Queues   workqueue.MetricsProvider // measures the queue; nil: nobody does
 
 	queue     workqueue.TypedRateLimitingInterface[string]
 	templates templatesInUse
@@ -114,7 +115,8 @@ func (c *Controller) Hasten(factor float64) { c.shortages.known = c.shortages.kn
 // Start makes the queue; call it before Enqueue and Run.
 func (c *Controller) Start() {
 	c.launching, c.terminating, c.started = make(chan struct{}, launchings), make(chan struct{}, terminations), c.Now()
-	c.queue = workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](200*time.Millisecond, time.Minute))
+	c.queue = workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.NewTypedItemExponentialFailureRateLimiter[string](200*time.Millisecond, time.Minute),
+		workqueue.TypedRateLimitingQueueConfig[string]{Name: "nodeclaim", MetricsProvider: c.Queues})
 }
 
 // Enqueue schedules Reconcile for the NodeClaim. It does not block.

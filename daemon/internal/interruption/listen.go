@@ -40,8 +40,12 @@ type Listener struct {
 	Handle func(ctx context.Context, events []Event) error
 	// Count is called for every message: with its Kind, "ignored" (no instance is
 	// interrupted), "unknown" or "malformed". It may be nil.
-	Count  func(kind string)
-	Logger hclog.Logger
+	Count func(kind string)
+	// Age is told how old the event of each message is that interrupts an instance, and Deleted
+	// how many messages were deleted. Both may be nil.
+	Age     func(time.Duration)
+	Deleted func(int)
+	Logger  hclog.Logger
 }
 
 // Run receives until ctx ends. After an error of the queue it logs the error and
@@ -106,7 +110,9 @@ func (l *Listener) batch(ctx context.Context, url string) (full bool, err error)
 		}
 	}
 	if len(done) > 0 {
-		err = l.Queue.DeleteMessages(ctx, url, done...)
+		if err = l.Queue.DeleteMessages(ctx, url, done...); err == nil && l.Deleted != nil {
+			l.Deleted(len(done))
+		}
 	}
 	return len(messages) >= fullBatch, err
 }
@@ -123,6 +129,9 @@ func (l *Listener) take(ctx context.Context, m aws.Message) bool {
 		l.count("ignored")
 	default:
 		l.count(string(events[0].Kind))
+		if l.Age != nil {
+			l.Age(time.Since(events[0].Time))
+		}
 		err := l.Handle(ctx, events)
 		if errors.Is(err, ErrMayBeOurs) {
 			l.Logger.Debug("interruption message comes again", "message_id", m.ID, "kind", events[0].Kind, "error", err)

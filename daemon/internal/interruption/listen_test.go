@@ -181,3 +181,30 @@ func TestListener_FiveThousandMessagesTakeLessThanTenSeconds(t *testing.T) {
 		}
 	})
 }
+
+// A spot instance ends two minutes after its event: how old events are when they come says
+// whether the daemon is in time.
+func TestListener_TellsHowOldEventsAreAndWhatIsDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		at := time.Now().UTC().Format(time.RFC3339)
+		q := &queue{batches: []any{[]aws.Message{
+			{ID: "1", Receipt: "r-1", Body: `{"source":"aws.ec2","detail-type":"EC2 Spot Instance Interruption Warning","time":"` + at + `","detail":{"instance-id":"i-1"}}`},
+			{ID: "m", Receipt: "r-m", Body: "hello"},
+		}}}
+		var ages []time.Duration
+		deleted := 0
+		ctx, cancel := context.WithCancel(t.Context())
+		l := &Listener{
+			Queue: q, Logger: hclog.NewNullLogger(), Handle: func(context.Context, []Event) error { return nil },
+			Age: func(d time.Duration) { ages = append(ages, d) }, Deleted: func(n int) { deleted += n },
+		}
+		time.Sleep(3 * time.Second)
+		go l.Run(ctx)
+		time.Sleep(time.Minute)
+		cancel()
+		synctest.Wait()
+		if len(ages) != 1 || ages[0] != 3*time.Second || deleted != 2 {
+			t.Errorf("ages %v, %d deleted", ages, deleted)
+		}
+	})
+}

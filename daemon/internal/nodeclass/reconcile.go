@@ -86,6 +86,8 @@ type Config struct {
 	Isolated bool
 	// Expressions says which expression of the class has no result for an instance type.
 	Expressions func(*awsv1.EC2NodeClass) error
+	// Queues measures the queue; nil: nobody does.
+	Queues workqueue.MetricsProvider
 }
 
 // Reconciler keeps the status of all EC2NodeClasses.
@@ -102,7 +104,8 @@ type Reconciler struct {
 // New makes a Reconciler; Run starts it.
 func New(c Config) *Reconciler {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](retryFirst, retryMost)
-	return &Reconciler{Config: c, queue: workqueue.NewTypedRateLimitingQueue(limiter)}
+	return &Reconciler{Config: c, queue: workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
+		workqueue.TypedRateLimitingQueueConfig[string]{Name: "nodeclass", MetricsProvider: c.Queues})}
 }
 
 // Enqueue schedules Reconcile for a class. Call it when the class changed, or when a

@@ -71,11 +71,12 @@ type seen struct {
 	wrote time.Time
 }
 
-// New makes a Keeper that has seen nothing.
-func New(w World, c Claims, logger hclog.Logger, now func() time.Time) *Keeper {
+// New makes a Keeper that has seen nothing. queues measures its queue; nil: nobody does.
+func New(w World, c Claims, logger hclog.Logger, now func() time.Time, queues workqueue.MetricsProvider) *Keeper {
 	return &Keeper{
 		world: w, claims: c, logger: logger, now: now, seen: map[string]seen{},
-		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](200*time.Millisecond, time.Minute)),
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.NewTypedItemExponentialFailureRateLimiter[string](200*time.Millisecond, time.Minute),
+			workqueue.TypedRateLimitingQueueConfig[string]{Name: "podevent", MetricsProvider: queues}),
 	}
 }
 

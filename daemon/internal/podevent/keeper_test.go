@@ -58,7 +58,7 @@ func (x *test) UpdateStatus(_ context.Context, c *v1.NodeClaim, _ metav1.UpdateO
 
 // restart makes a Keeper that knows nothing.
 func (x *test) restart() {
-	x.keeper = New(x.world, x, hclog.NewNullLogger(), func() time.Time { return x.now })
+	x.keeper = New(x.world, x, hclog.NewNullLogger(), func() time.Time { return x.now }, nil)
 }
 
 func (x *test) reconcile() time.Duration {

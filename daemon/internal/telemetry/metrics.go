@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
@@ -38,6 +37,7 @@ type Metrics struct {
 	disruption *disruptions
 	Decisions  *Decisions
 	catalogue  catalogue
+	clients    clients
 }
 
 // NewMetrics makes the metrics and registers them.
@@ -90,18 +90,25 @@ func NewMetrics(version string) *Metrics {
 		disruption: newDisruptions(),
 		Decisions:  newDecisions(),
 		catalogue:  newCatalogue(),
+		clients:    newClients(),
 	}
 	m.Decisions.fleet = m.fleet.last
+	m.registry.MustRegister(m.decisions, m.panics, m.claims, m.terminated, m.failures, m.messages, m.awsCalls, m.drifted, m.unread,
+		m.waiting, m.refused, m.planCost, m.planBound, m.toDecision, m.leader, m.templates, m.orphans, m.fleet.cost, m.fleet.bound, newBuild(version), m.catalogue.embedded, m.catalogue.answered, m.catalogue.standIns, m.catalogue.smaller,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.disruption.collectors()...)
+	m.registry.MustRegister(m.clients.collectors()...)
+	return m
+}
+
+// newBuild makes what says which version this is.
+func newBuild(version string) prometheus.Gauge {
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "karpenter_build_info", Help: "The daemon's version.",
 		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version(), "goarch": runtime.GOARCH, "commit": commit()},
 	})
 	build.Set(1)
-	m.registry.MustRegister(m.decisions, m.panics, m.claims, m.terminated, m.failures, m.messages, m.awsCalls, m.drifted, m.unread,
-		m.waiting, m.refused, m.planCost, m.planBound, m.toDecision, m.leader, m.templates, m.orphans, m.fleet.cost, m.fleet.bound, build, m.catalogue.embedded, m.catalogue.answered, m.catalogue.standIns, m.catalogue.smaller,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m.registry.MustRegister(m.disruption.collectors()...)
-	return m
+	return build
 }
 
 // commit is that which the program was built from; empty where the build does not say.
@@ -156,15 +163,6 @@ const mostScrapes = 4
 // no pod, namespace or node.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: mostScrapes})
-}
-
-// AWSCall counts one call; its result is "ok" or "error".
-func (m *Metrics) AWSCall(call aws.Call) {
-	result := "ok"
-	if call.Err != nil {
-		result = "error"
-	}
-	m.awsCalls.WithLabelValues(call.Service, call.Operation, result).Inc()
 }
 
 // DecisionPanicked counts a decision that panicked.
