@@ -15,8 +15,14 @@ import (
 // CollectEvery is how often to call Collect.
 const CollectEvery = 30 * time.Minute
 
-// collectAge is how old an instance profile is at least that Collect deletes.
-const collectAge = time.Hour
+const (
+	// collectAge is how old an instance profile is at least that Collect deletes.
+	collectAge = time.Hour
+	// collectMost is how many instance profiles one Collect tries to delete at most, with two calls
+	// each, and collectFaults after how many that it cannot delete it gives up. An account may
+	// have 1,000 (IAM user guide, quotas).
+	collectMost, collectFaults = 50, 3
+)
 
 // Collect deletes the instance profiles that nothing needs any more: those of earlier
 // roles, and of classes that somebody removed by force. A profile is deleted if in two
@@ -41,29 +47,41 @@ func (r *Reconciler) Collect(ctx context.Context, now time.Time) error {
 		return err
 	}
 	var faults []error
-	needed := r.neededProfiles(nil)
+	needed, left, tried := r.neededProfiles(nil), len(listed), 0
 	for _, p := range listed {
 		if now.Sub(p.Created) < collectAge || needed[p.Name] {
 			continue
 		}
 		r.suspects[p.ID] = true
-		if before[p.ID] {
-			faults = append(faults, r.collect(ctx, p.Name))
+		if !before[p.ID] || tried >= collectMost || len(faults) >= collectFaults {
+			continue
 		}
+		tried++
+		switch deleted, err := r.collect(ctx, p.Name); {
+		case err != nil:
+			faults = append(faults, err)
+		case deleted:
+			left--
+		}
+	}
+	if r.ProfilesCounted != nil {
+		r.ProfilesCounted(left)
 	}
 	return errors.Join(faults...)
 }
 
 // collect deletes the profile, unless a class needs it by now: a role that is given back to
-// a class has the profile that it had.
-func (r *Reconciler) collect(ctx context.Context, name string) error {
+// a class has the profile that it had. It says whether the profile was the daemon's to delete.
+func (r *Reconciler) collect(ctx context.Context, name string) (deleted bool, err error) {
 	r.making.Lock()
 	defer r.making.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, profileWithin)
 	defer cancel()
-	return r.deleteProfile(ctx, name, func(tags map[string]string) bool {
-		return !r.neededProfiles(nil)[name] && awsspec.OwnsProfile(r.Region, r.Cluster().Name, tags) && !r.profileUnknown(tags[awsspec.TagNodeClass])
+	err = r.deleteProfile(ctx, name, func(tags map[string]string) bool {
+		deleted = !r.neededProfiles(nil)[name] && awsspec.OwnsProfile(r.Region, r.Cluster().Name, tags) && !r.profileUnknown(tags[awsspec.TagNodeClass])
+		return deleted
 	})
+	return deleted, err
 }
 
 // profileUnknown says whether an instance of the class has a NodeClaim that does not name

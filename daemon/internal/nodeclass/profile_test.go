@@ -3,6 +3,8 @@ package nodeclass
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -450,4 +452,59 @@ func TestCollect_TakesTwoSweepsAnHourAndNobodyWhoNamesTheProfile(t *testing.T) {
 	l.wantThere("after two sweeps with a failure between", append(always, "orphan")...)
 	l.collect(2 * time.Hour)
 	l.wantThere("after two sweeps", always...)
+}
+
+// A sweep that finds many does not take the rate limit of IAM from all else, and one that may
+// not delete gives up.
+func TestCollect_DeletesAFewAtATimeAndCountsWhatIsLeft(t *testing.T) {
+	const many = collectMost + 7
+	w, _ := newWorld()
+	iam := &manyProfiles{names: map[string]aws.InstanceProfile{}}
+	r := w.reconciler(iam)
+	gone := r.facts().profileOf(&awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "gone", UID: "v"}})
+	for i := range many {
+		name := fmt.Sprintf("lab_%d", i)
+		iam.names[name] = aws.InstanceProfile{Name: name, ID: name, Path: gone.Path(), Tags: gone.Tags(nil)}
+	}
+	counted := -1
+	r.ProfilesCounted = func(n int) { counted = n }
+	for _, want := range []int{many, many - collectMost, 0} {
+		if err := r.Collect(t.Context(), time.Now()); err != nil || counted != want || len(iam.names) != want {
+			t.Errorf("error %v, %d counted, %d there, want %d", err, counted, len(iam.names), want)
+		}
+	}
+	for i := range many {
+		name := fmt.Sprintf("lab_%d", i)
+		iam.names[name] = aws.InstanceProfile{Name: name, ID: name, Path: gone.Path(), Tags: gone.Tags(nil)}
+	}
+	iam.err, r.suspects = errors.New("in use"), nil
+	_ = r.Collect(t.Context(), time.Now())
+	if err := r.Collect(t.Context(), time.Now()); err == nil || iam.tried != collectFaults || counted != many {
+		t.Errorf("error %v after %d tries, %d counted", err, iam.tried, counted)
+	}
+}
+
+// manyProfiles is an IAM with these instance profiles.
+type manyProfiles struct {
+	profiles
+	names map[string]aws.InstanceProfile
+	err   error // of deletions
+	tried int
+}
+
+func (m *manyProfiles) InstanceProfiles(context.Context, string) ([]aws.InstanceProfile, error) {
+	return slices.Collect(maps.Values(m.names)), nil
+}
+
+func (m *manyProfiles) GetInstanceProfile(_ context.Context, name string) (aws.InstanceProfile, error) {
+	return m.names[name], nil
+}
+
+func (m *manyProfiles) DeleteInstanceProfile(_ context.Context, name, _ string) error {
+	if m.err != nil {
+		m.tried++
+		return m.err
+	}
+	delete(m.names, name)
+	return nil
 }

@@ -86,6 +86,8 @@ type Config struct {
 	Isolated bool
 	// Expressions says which expression of the class has no result for an instance type.
 	Expressions func(*awsv1.EC2NodeClass) error
+	// ProfilesCounted is told how many instance profiles there are at the cluster's path; may be nil.
+	ProfilesCounted func(int)
 	// Queues measures the queue; nil: nobody does.
 	Queues workqueue.MetricsProvider
 }

@@ -380,3 +380,34 @@ func TestRecorder_OnlyPoolsThatSaveMoneyAreToldWherePodsLand(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// A node whose reason changes at each look, to and fro, gets no Event at each: the same is said
+// again of it every ten minutes at most, and at last what holds.
+func TestRecorder_ReasonsThatTakeTurnsAreEachSaidEveryTenMinutesAtMost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, events := observer()
+		look := func(why plan.StayReason) {
+			r.tellStandings(plan.Standings{Nodes: []plan.Standing{{Claim: "c", ClaimUID: "u", Node: "n", Stay: plan.Stay{Reason: why}}}})
+			time.Sleep(standingsEvery)
+		}
+		for range 60 {
+			look(plan.PodProtected)
+			look(plan.NoSaving)
+		}
+		all := events()
+		for _, reason := range []disruptionEvent{disruptionBlocked, unconsolidatable} {
+			if n := len(about(slices.Clone(all), reason)); n > 2*6 || n < 2*5 { // on the NodeClaim and on the node
+				t.Errorf("%d Events %s in an hour", n, reason)
+			}
+		}
+		for range 21 {
+			look(plan.PodProtected)
+		}
+		if all = events(); len(all) != 2 || !strings.Contains(all[1], string(disruptionBlocked)) {
+			t.Errorf("the last Event is not about what holds: %q", all)
+		}
+		if n := len(r.told["nodeclaim/c"].said); n > 2 {
+			t.Errorf("%d texts are remembered", n)
+		}
+	})
+}

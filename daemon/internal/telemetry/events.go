@@ -40,12 +40,15 @@ const (
 	// tellAgain is after how long an Event is sent again while its reason holds: the API
 	// server forgets Events after an hour.
 	tellAgain = 50 * time.Minute
+	// tellSoonest is after how long the same may be said again of an object where something else
+	// was said between: reasons that take turns would be an Event at each look.
+	tellSoonest = 10 * time.Minute
 )
 
-// told is what the last Event said that an object got, and when that was.
+// told is what the last Event said that an object got, and when each was said that may count.
 type told struct {
 	what string
-	at   time.Time
+	said map[string]time.Time
 }
 
 // telling is one look at all objects, which sends each of them an Event when there is news.
@@ -63,12 +66,22 @@ func (t *telling) keep(object string) {
 
 // news says whether the object is to be told, and then remembers it.
 func (t *telling) news(object, what string) bool {
-	at := time.Now()
-	if last := t.now[object]; last.what == what && at.Sub(last.at) < tellAgain || t.sent == eventsAtOnce {
+	at, last := time.Now(), t.now[object]
+	again := tellSoonest
+	if last.what == what {
+		again = tellAgain
+	}
+	if said, ever := last.said[what]; ever && at.Sub(said) < again || t.sent == eventsAtOnce {
 		return false
 	}
 	t.sent++
-	t.now[object] = told{what, at}
+	next := told{what, map[string]time.Time{what: at}}
+	for other, said := range last.said {
+		if other != what && at.Sub(said) < tellSoonest {
+			next.said[other] = said
+		}
+	}
+	t.now[object] = next
 	return true
 }
 

@@ -32,6 +32,7 @@ type Metrics struct {
 	toDecision prometheus.Histogram
 	leader     prometheus.Gauge
 	templates  prometheus.Gauge
+	profiles   prometheus.Gauge
 	orphans    prometheus.Gauge
 	fleet      *audits
 	disruption *disruptions
@@ -85,6 +86,7 @@ func NewMetrics(version string) *Metrics {
 		}),
 		leader:     gauge("karpenterd_leader", "1 if this replica is the leader, 0 if not."),
 		templates:  gauge("karpenterd_launch_templates", "Launch templates of the cluster; an account may have 5,000 in a Region."),
+		profiles:   gauge("karpenterd_instance_profiles", "Instance profiles that the daemon made for EC2NodeClasses of the cluster; an account may have 1,000."),
 		orphans:    gauge("karpenterd_held_orphans", "Instances without a NodeClaim that are not terminated yet, because they are too many."),
 		fleet:      newAudits(),
 		disruption: newDisruptions(),
@@ -94,7 +96,7 @@ func NewMetrics(version string) *Metrics {
 	}
 	m.Decisions.fleet = m.fleet.last
 	m.registry.MustRegister(m.decisions, m.panics, m.claims, m.terminated, m.failures, m.messages, m.awsCalls, m.drifted, m.unread,
-		m.waiting, m.refused, m.planCost, m.planBound, m.toDecision, m.leader, m.templates, m.orphans, m.fleet.cost, m.fleet.bound, newBuild(version), m.catalogue.embedded, m.catalogue.answered, m.catalogue.standIns, m.catalogue.smaller,
+		m.waiting, m.refused, m.planCost, m.planBound, m.toDecision, m.leader, m.templates, m.profiles, m.orphans, m.fleet.cost, m.fleet.bound, newBuild(version), m.catalogue.embedded, m.catalogue.answered, m.catalogue.standIns, m.catalogue.smaller,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registry.MustRegister(m.disruption.collectors()...)
 	m.registry.MustRegister(m.clients.collectors()...)
@@ -170,6 +172,9 @@ func (m *Metrics) DecisionPanicked() { m.panics.Inc() }
 
 // LaunchTemplates sets how many launch templates there are.
 func (m *Metrics) LaunchTemplates(n int) { m.templates.Set(float64(n)) }
+
+// InstanceProfiles sets how many instance profiles there are.
+func (m *Metrics) InstanceProfiles(n int) { m.profiles.Set(float64(n)) }
 
 // HeldOrphans sets how many instances without a NodeClaim are held.
 func (m *Metrics) HeldOrphans(n int) { m.orphans.Set(float64(n)) }
