@@ -121,7 +121,7 @@ func (c *config) hasten(text string) error {
 		return fmt.Errorf("setting time-factor is %q: give a number from 1 to 1000; it is for laboratories only", text)
 	}
 	c.Notice, c.Factor = interruption.Notice, factor
-	for _, d := range []*time.Duration{&c.Notice, &c.Policy.LaunchTimeout, &c.Policy.RegistrationTimeout, &c.Policy.DrainReserve} {
+	for _, d := range []*time.Duration{&c.Notice, &c.Policy.LaunchTimeout, &c.Policy.RegistrationTimeout, &c.Policy.BackGrace, &c.Policy.DrainReserve} {
 		*d = time.Duration(float64(*d) / factor)
 	}
 	return nil

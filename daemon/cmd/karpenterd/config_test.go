@@ -95,7 +95,7 @@ func TestReadConfig_TimeFactorShortensWhatTheCloudTakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := engine.DefaultPolicy()
-	want.LaunchTimeout, want.RegistrationTimeout, want.DrainReserve = 50*time.Second, 150*time.Second, 10*time.Second
+	want.LaunchTimeout, want.RegistrationTimeout, want.BackGrace, want.DrainReserve = 50*time.Second, 150*time.Second, 20*time.Second, 10*time.Second
 	if diff := gocmp.Diff(want, c.Policy); diff != "" {
 		t.Error(diff)
 	}

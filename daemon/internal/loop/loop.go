@@ -73,7 +73,8 @@ type Config struct {
 	// version, as the control plane may be upgraded; nil: what Policy says.
 	Learn  func(*engine.Hindrances)
 	Logger hclog.Logger
-	Memory engine.Memory // that the first Step starts with
+	Memory engine.Memory    // that the first Step starts with
+	Now    func() time.Time // the clock of the machine; nil: time.Now
 	// WorkLimit bounds each Step (engine.Input.WorkLimit); 0 is no limit.
 	WorkLimit int
 	// Decide makes a decision; nil: engine.Step.
@@ -95,6 +96,7 @@ type Loop struct {
 	pending []func(engine.Memory) engine.Memory // changes of memory since the last Step
 
 	memory engine.Memory   // only step uses it
+	clock  clock           // only step uses it
 	guard  guard           // only step uses it
 	faults map[string]bool // what the last Step left out, by the text of why; only step uses it
 }
@@ -102,7 +104,7 @@ type Loop struct {
 // New makes a Loop; Run starts it.
 func New(c Config) *Loop {
 	return &Loop{
-		config: c, poke: make(chan struct{}, 1), hinders: c.Policy.Hindrances, memory: c.Memory,
+		config: c, poke: make(chan struct{}, 1), clock: newClock(c.Now), hinders: c.Policy.Hindrances, memory: c.Memory,
 		guard: guard{decide: c.Decide, logger: c.Logger, panicked: c.Panicked},
 	}
 }
@@ -139,6 +141,9 @@ func (l *Loop) CloudAway(away bool) {
 	changed := l.hinders.CloudAway != away
 	if changed {
 		l.hinders.CloudAway = away
+		if !away {
+			l.hinders.Back = l.clock.now()
+		}
 		l.pending = append(l.pending, engine.Memory.PlanAnew)
 	}
 	l.mu.Unlock()
@@ -164,6 +169,9 @@ func (l *Loop) decide() {
 // Run decides until the context ends: after every change, and at the time that
 // the last plan asked for. In the end it takes back what is only for a moment.
 func (l *Loop) Run(ctx context.Context) error {
+	l.mu.Lock()
+	l.hinders.Back = l.clock.now() // nobody has registered nodes before
+	l.mu.Unlock()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	var rested time.Time // when the loop may decide again
@@ -186,7 +194,7 @@ func (l *Loop) Run(ctx context.Context) error {
 		rested = time.Now().Add(pause)
 		timer.Stop()
 		if !next.IsZero() {
-			timer.Reset(max(0, time.Until(next)))
+			timer.Reset(max(0, next.Sub(l.clock.now())))
 		}
 	}
 }
@@ -225,26 +233,28 @@ func (l *Loop) step(ctx context.Context) (next time.Time, pause time.Duration) {
 	}
 	snapshot, faults := l.config.World.Snapshot()
 	l.tellFaults(faults)
+	now := l.readClock()
 	l.mu.Lock()
 	for _, f := range l.pending {
 		l.memory = f(l.memory)
 	}
 	l.pending = nil
 	policy := l.config.Policy
-	policy.Hindrances = l.hinders
+	policy.Hindrances, policy.PauseDisruption = l.hinders, policy.PauseDisruption || now.Before(l.clock.trusted)
 	l.mu.Unlock()
 	if l.config.Learn != nil {
 		l.config.Learn(&policy.Hindrances)
 	}
 
 	in := engine.Input{
-		Snapshot: snapshot, Memory: l.memory, Policy: policy, Now: time.Now(), WorkLimit: l.config.WorkLimit,
+		Snapshot: snapshot, Memory: l.memory, Policy: policy, Now: now, WorkLimit: l.config.WorkLimit,
 		Seed: rand.Uint64(), //nolint:gosec // names need to differ, not to be secret
 	}
+	began := time.Now()
 	out, decided := l.guard.make(in)
-	took := time.Since(in.Now)
+	took := time.Since(began)
 	if !decided {
-		return time.Now().Add(undecided), undecided
+		return l.clock.now().Add(undecided), undecided
 	}
 	if out.Trace.Complete {
 		pause = min(rest*took, longestRest)
@@ -256,13 +266,16 @@ func (l *Loop) step(ctx context.Context) (next time.Time, pause time.Duration) {
 			next = w.Until
 		}
 	}
+	if t := l.clock.trusted; now.Before(t) && (next.IsZero() || t.Before(next)) {
+		next = t
+	}
 	if errors.Is(err, kube.ErrMayNotBind) {
 		l.Bind(false)
 	}
 	if err != nil && ctx.Err() == nil {
 		l.config.Logger.Warn("parts of the plan failed; a new plan follows", "error", err)
 		l.memory = l.memory.PlanAnew()
-		if again := time.Now().Add(retry); next.IsZero() || again.Before(next) || !out.Trace.Complete {
+		if again := l.clock.now().Add(retry); next.IsZero() || again.Before(next) || !out.Trace.Complete {
 			next = again
 		}
 	}

@@ -22,6 +22,10 @@ type Hindrances struct {
 	// instances cannot be terminated meanwhile, so no timeout ends a NodeClaim, and
 	// nothing is disrupted but for an interruption.
 	CloudAway bool
+	// Back is when the daemon began to decide, the cloud answered again or the clock jumped, zero
+	// for never: what came up before could not show it. No timeout ends a NodeClaim before
+	// BackGrace is over then.
+	Back time.Time
 	// ExactNamespaces says that the cluster's scheduler looks at the labels of each namespace
 	// for a namespace selector of pod affinity, as from Kubernetes 1.37 on. Older ones take
 	// some selectors for such of every namespace; see topology.Build.
@@ -71,6 +75,8 @@ type Policy struct {
 	// node that has registered has RegistrationTimeout once more to become ready
 	// for its pods.
 	LaunchTimeout, RegistrationTimeout time.Duration
+	// BackGrace is what NodeClaims have at least to come up after Hindrances.Back.
+	BackGrace time.Duration
 	Moves
 	Searches
 	// DrainReserve is the part of an interruption notice that is kept for draining,
@@ -119,6 +125,7 @@ func DefaultPolicy() Policy {
 		ArrivalPatience:     20 * time.Second,
 		LaunchTimeout:       5 * time.Minute,
 		RegistrationTimeout: 15 * time.Minute,
+		BackGrace:           2 * time.Minute, // a kubelet tries to register every 7 s, and a node is ready within a minute
 		DrainReserve:        60 * time.Second,
 		Moves: Moves{
 			LeastSaving: quantity.NanoDollars / 200,   // $0.005
@@ -142,6 +149,7 @@ func (p Policy) WithDefaults() Policy {
 	p.ArrivalPatience = cmp.Or(p.ArrivalPatience, d.ArrivalPatience)
 	p.LaunchTimeout = cmp.Or(p.LaunchTimeout, d.LaunchTimeout)
 	p.RegistrationTimeout = cmp.Or(p.RegistrationTimeout, d.RegistrationTimeout)
+	p.BackGrace = cmp.Or(p.BackGrace, d.BackGrace)
 	p.DrainReserve = cmp.Or(p.DrainReserve, d.DrainReserve)
 	p.LeastSaving = cmp.Or(p.LeastSaving, d.LeastSaving)
 	p.PodMove = cmp.Or(p.PodMove, d.PodMove)

@@ -261,9 +261,17 @@ func (v View) Closed(n *cluster.Node, c *cluster.Claim) bool {
 // registered.
 func (v View) RegisteredBy(c cluster.Claim) time.Time {
 	if !c.Launched {
-		return c.Created.Add(v.Policy.LaunchTimeout)
+		return v.afterGrace(c.Created.Add(v.Policy.LaunchTimeout))
 	}
-	return c.Created.Add(v.Policy.RegistrationTimeout)
+	return v.afterGrace(c.Created.Add(v.Policy.RegistrationTimeout))
+}
+
+// afterGrace is the time, but not before the grace after Hindrances.Back is over.
+func (v View) afterGrace(t time.Time) time.Time {
+	if grace := v.Policy.Back.Add(v.Policy.BackGrace); !v.Policy.Back.IsZero() && grace.After(t) {
+		return grace
+	}
+	return t
 }
 
 // Late says whether the NodeClaim had time enough to get a node that registers, and
@@ -281,5 +289,5 @@ func (v View) Stuck(c cluster.Claim) bool {
 
 // ReadyBy returns when the node of the NodeClaim should be ready for its pods.
 func (v View) ReadyBy(c cluster.Claim) time.Time {
-	return c.Created.Add(2 * v.Policy.RegistrationTimeout)
+	return v.afterGrace(c.Created.Add(2 * v.Policy.RegistrationTimeout))
 }
