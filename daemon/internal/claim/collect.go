@@ -67,6 +67,7 @@ type Collector struct {
 	listed  listing
 	orphans map[string]orphan // of the last sweep, by id
 
+	away      bool               // EC2 has not answered since a sweep that failed
 	answered  int                // sweeps that EC2 has answered, one after the other
 	throttled int                // sweeps that EC2 has throttled, one after the other
 	suspects  map[string]bool    // instances without a NodeClaim in the last sweep
@@ -147,9 +148,13 @@ func (c *Collector) list(ctx context.Context) ([]aws.Instance, error) {
 		}
 	}
 	if err != nil {
-		c.answered = 0
+		c.answered, c.away = 0, true
 		c.Away(true)
 		return nil, err
+	}
+	if c.away {
+		c.away = false
+		c.resume()
 	}
 	c.listed.put(asked, instances)
 	c.throttled = 0
@@ -159,6 +164,18 @@ func (c *Collector) list(ctx context.Context) ([]aws.Instance, error) {
 	return slices.DeleteFunc(instances, func(i aws.Instance) bool {
 		return i.Tags[awsspec.TagNodeClaimUID] == "" && !awsspec.LaunchedFor(c.Cluster().Name, i.Tags)
 	}), nil
+}
+
+// resume has NodeClaims tried again that wait for EC2: their pauses have grown to minutes while it
+// was away.
+func (c *Collector) resume() {
+	c.gate.reopen()
+	for _, claim := range c.World.NodeClaims() {
+		if claim.Status.ProviderID == "" || claim.DeletionTimestamp != nil {
+			c.queue.Forget(claim.Name)
+			c.queue.Add(claim.Name)
+		}
+	}
 }
 
 // owns reports whether the instance belongs to the claim, or may still do so: a launch

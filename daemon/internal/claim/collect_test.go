@@ -78,6 +78,7 @@ func collected(t *testing.T) (*server, *Collector, *corev1.Node) {
 	t.Helper()
 	s := newServer(t)
 	s.controller.Cloud = &cloud{}
+	s.controller.Start()
 	c, n := registered()
 	s.put(t, c)
 	s.put(t, n)

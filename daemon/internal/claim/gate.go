@@ -110,6 +110,15 @@ func (g *gate) failed(pool string, now time.Time, longest time.Duration) (next t
 	return l.until
 }
 
+// reopen ends the pauses of all pools: what the calls failed for is over.
+func (g *gate) reopen() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, l := range g.pools {
+		l.window, l.errors, l.until = fewCalls, 0, time.Time{}
+	}
+}
+
 // stage is what a NodeClaim is at, as far as it decides who reconciles it.
 type stage int
 

@@ -138,3 +138,37 @@ func TestGate_PauseIsShortWhileEC2IsAtFault(t *testing.T) {
 		t.Errorf("the pause after 20 failures is %s, want %s", next.Sub(now), longestAwayPause)
 	}
 }
+
+// The pause of a pool has grown to five minutes while EC2 was away: whoever waits is tried again
+// with EC2's first answer, and not when the pause is over.
+func TestGate_OpensWithEC2sFirstAnswerAfterItWasAway(t *testing.T) {
+	s, collector, _ := collected(t)
+	waiting := nodeClaim(label.OnDemand)
+	s.Observe(waiting)
+	ec2 := &cloud{err: errors.New("away")}
+	s.controller.Cloud = ec2
+	for range 120 {
+		if err := collector.Sweep(t.Context(), s.now); err == nil {
+			t.Fatal("no error of an EC2 that is away")
+		}
+		s.controller.gate.failed("pool", s.now, longestErrorPause)
+		s.now = s.now.Add(30 * time.Second)
+	}
+	if wait := s.controller.gate.enter("pool", s.now); wait < time.Minute {
+		t.Errorf("after an hour in vain the pool pauses %s", wait)
+	}
+	ec2.err = nil
+	if err := collector.Sweep(t.Context(), s.now); err != nil {
+		t.Fatal(err)
+	}
+	if wait := s.controller.gate.enter("pool", s.now); wait != 0 {
+		t.Errorf("EC2 answers, and the pool waits %s", wait)
+	}
+	if n := s.controller.queue.Len(); n != 1 {
+		t.Errorf("%d NodeClaims are tried again, want the one without an instance", n)
+	}
+	_ = collector.Sweep(t.Context(), s.now)
+	if n := s.controller.queue.Len(); n != 1 {
+		t.Errorf("%d NodeClaims wait after the next sweep: all are tried at each", n)
+	}
+}
