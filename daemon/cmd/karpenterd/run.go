@@ -177,7 +177,9 @@ func (d *daemon) connect(ctx context.Context) error {
 	if d.kube, err = kube.NewClients(access); err != nil {
 		return err
 	}
-	minor, err := preflight(ctx, d.kube, d.config.Namespace, d.config.needsSelectors())
+	minor, err := whenAnswered(ctx, d.logger, func() (string, error) {
+		return preflight(ctx, d.kube, d.config.Namespace, d.config.needsSelectors())
+	})
 	if err != nil {
 		return err
 	}
