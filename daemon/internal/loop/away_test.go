@@ -2,6 +2,7 @@ package loop_test
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -19,8 +20,56 @@ import (
 // outage is a loop whose pods have NodeClaims that do not come up.
 type outage struct {
 	*stage
-	loop  *loop.Loop
+	loop *loop.Loop
+
+	mu    sync.Mutex // the test looks on while the loop works
 	steps int
+}
+
+func (o *outage) Snapshot() (cluster.Snapshot, []error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.stage.Snapshot()
+}
+
+func (o *outage) Do(ctx context.Context, p plan.Plan) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.stage.Do(ctx, p)
+}
+
+func (o *outage) Record(in engine.Input, out engine.Output, took time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.stage.Record(in, out, took)
+}
+
+func (o *outage) decide(in engine.Input) engine.Output {
+	o.mu.Lock()
+	o.steps++
+	o.mu.Unlock()
+	return engine.Step(in)
+}
+
+// put changes the objects.
+func (o *outage) put(t *testing.T, objects cluster.Objects) {
+	t.Helper()
+	o.mu.Lock()
+	var err error
+	o.snapshot, err = o.snapshot.Apply(cluster.Delta{Put: objects})
+	o.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.changed <- struct{}{}
+}
+
+// look returns how many decisions were made, how many NodeClaims there are, and whether no node
+// may be disrupted by the last decision.
+func (o *outage) look() (steps, claims int, paused bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.steps, len(o.snapshot.Claims()), o.policies[len(o.policies)-1].PauseDisruption
 }
 
 // newOutage runs the loop until the test ends; now is the clock of the machine, if it is not that
@@ -30,7 +79,7 @@ func newOutage(t *testing.T, now func() time.Time) *outage {
 	o := &outage{stage: newStage(t)}
 	o.loop = loop.New(loop.Config{
 		World: o, Actor: o, Recorder: o, Policy: engine.DefaultPolicy(), WorkLimit: loop.WorkLimit, Logger: hclog.NewNullLogger(), Now: now,
-		Decide: func(in engine.Input) engine.Output { o.steps++; return engine.Step(in) },
+		Decide: o.decide,
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -41,6 +90,8 @@ func newOutage(t *testing.T, now func() time.Time) *outage {
 	t.Cleanup(func() { cancel(); <-done })
 	time.Sleep(10 * time.Second)
 	synctest.Wait()
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if len(o.launchedFor) != 9 {
 		t.Fatalf("launched for %v", o.launchedFor)
 	}
@@ -49,6 +100,8 @@ func newOutage(t *testing.T, now func() time.Time) *outage {
 
 // deleted counts the NodeClaims that plans have deleted.
 func (o *outage) deleted() (n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	for _, p := range o.plans {
 		for _, a := range p.Actions {
 			if _, is := a.(plan.Delete); is {
@@ -62,28 +115,28 @@ func (o *outage) deleted() (n int) {
 // launch makes the NodeClaims launched ones, whose nodes have not joined.
 func (o *outage) launch(t *testing.T) {
 	t.Helper()
-	claims := o.snapshot.Claims()
+	s, _ := o.Snapshot()
+	claims := s.Claims()
 	for i := range claims {
 		claims[i].Launched, claims[i].InstanceID, claims[i].InstanceType = true, "i-"+claims[i].Name, "m5.xlarge"
 	}
-	var err error
-	if o.snapshot, err = o.snapshot.Apply(cluster.Delta{Put: cluster.Objects{Claims: claims}}); err != nil {
-		t.Fatal(err)
-	}
-	o.changed <- struct{}{}
+	o.put(t, cluster.Objects{Claims: claims})
 }
 
-// While EC2 does not answer, nothing is to be decided: no NodeClaim times out, and no decision
-// asks for the next at once.
-func TestAway_WhileEC2IsAwayNothingTimesOutAndLittleIsDecided(t *testing.T) {
+// While EC2 does not answer, nothing is to be decided: no NodeClaim times out, no other comes
+// beside it, and no decision asks for the next at once.
+func TestAway_WhileEC2IsAwayNothingTimesOutOrGrowsAndLittleIsDecided(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOutage(t, nil)
 		o.loop.CloudAway(true)
-		before := o.steps
-		time.Sleep(time.Hour)
+		before, claims, _ := o.look()
+		for range 60 { // something always changes
+			time.Sleep(time.Minute)
+			o.changed <- struct{}{}
+		}
 		synctest.Wait()
-		if o.deleted() > 0 || o.steps-before > 60 {
-			t.Errorf("%d NodeClaims deleted, %d decisions in an hour", o.deleted(), o.steps-before)
+		if steps, now, _ := o.look(); o.deleted() > 0 || steps-before > 2*60 || now != claims {
+			t.Errorf("%d NodeClaims deleted, %d decisions in an hour, %d NodeClaims, %d before", o.deleted(), steps-before, now, claims)
 		}
 	})
 }
@@ -123,11 +176,11 @@ func TestAway_ANewLeaderGivesNodesTimeToJoin(t *testing.T) {
 		time.Sleep(14 * time.Minute)
 		synctest.Wait()
 		s := newStage(t)
-		s.snapshot = before.snapshot
+		s.snapshot, _ = before.Snapshot()
 		time.Sleep(time.Hour) // the first loop gives them up, and nobody carries that out
 		after := &outage{stage: s}
 		after.loop = loop.New(loop.Config{
-			World: s, Actor: s, Recorder: s, Policy: engine.DefaultPolicy(), WorkLimit: loop.WorkLimit, Logger: hclog.NewNullLogger(),
+			World: after, Actor: after, Recorder: after, Policy: engine.DefaultPolicy(), WorkLimit: loop.WorkLimit, Logger: hclog.NewNullLogger(),
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
@@ -160,16 +213,12 @@ func TestClock_AJumpBackStopsNothing(t *testing.T) {
 		o := newOutage(t, func() time.Time { return time.Now().Round(0).Add(time.Duration(offset.Load())) })
 		offset.Store(int64(-time.Hour))
 		pod := cluster.Pod{Namespace: "default", Name: "late", UID: "late", Unschedulable: true, Created: time.Now().Add(-time.Hour), Shape: cluster.Shape{Requests: quantity.Resources{MilliCPU: 1000, PodSlots: 1}}}
-		var err error
-		if o.snapshot, err = o.snapshot.Apply(cluster.Delta{Put: cluster.Objects{Pods: []cluster.Pod{pod}}}); err != nil {
-			t.Fatal(err)
-		}
-		before := o.steps
-		o.changed <- struct{}{}
+		before, _, _ := o.look()
+		o.put(t, cluster.Objects{Pods: []cluster.Pod{pod}})
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		if o.deleted() > 0 || o.steps-before > 600 || o.steps == before {
-			t.Errorf("%d deleted, %d decisions", o.deleted(), o.steps-before)
+		if steps, _, _ := o.look(); o.deleted() > 0 || steps-before > 600 || steps == before {
+			t.Errorf("%d deleted, %d decisions", o.deleted(), steps-before)
 		}
 	})
 }
@@ -179,7 +228,7 @@ func TestClock_AfterAJumpAheadNoNodeIsDisruptedForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var offset atomic.Int64
 		o := newOutage(t, func() time.Time { return time.Now().Round(0).Add(time.Duration(offset.Load())) })
-		paused := func() bool { return o.policies[len(o.policies)-1].PauseDisruption }
+		paused := func() bool { _, _, is := o.look(); return is }
 		offset.Store(int64(time.Hour))
 		o.changed <- struct{}{}
 		time.Sleep(time.Second)
