@@ -175,7 +175,8 @@ func newLab() (*lab.Lab, error) {
 		return nil, err
 	}
 	return lab.Start(ctx, lab.Options{
-		Dir: shared.dir, DaemonBinary: binary, TimeFactor: 6, BootDelay: 300 * time.Millisecond,
+		Prompt: true,
+		Dir:    shared.dir, DaemonBinary: binary, TimeFactor: 6, BootDelay: 300 * time.Millisecond,
 		Images: map[string]string{mirror + "/karpenterd/karpenterd": binary, shared.registry.Addr().String() + "/karpenterd": binary},
 	})
 }

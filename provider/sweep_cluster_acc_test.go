@@ -76,7 +76,7 @@ func startSwept(t *testing.T) *swept {
 // startServers starts a cluster in which nobody has installed anything.
 func startServers(t *testing.T) *swept {
 	t.Helper()
-	started, err := lab.Start(t.Context(), lab.Options{Dir: t.TempDir(), Progress: os.Stderr, ServersOnly: true})
+	started, err := lab.Start(t.Context(), lab.Options{Dir: t.TempDir(), Progress: os.Stderr, ServersOnly: true, Prompt: true})
 	must(t, err)
 	t.Cleanup(func() {
 		if err := started.Close(); err != nil {

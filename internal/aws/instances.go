@@ -31,6 +31,10 @@ type Instance struct {
 // Gone reports whether the instance is terminated or shutting down.
 func (i Instance) Gone() bool { return i.State == "shutting-down" || i.State == "terminated" }
 
+// Down reports whether nothing runs on the instance, and nothing will unless somebody starts it:
+// it is gone, or somebody has stopped it.
+func (i Instance) Down() bool { return i.Gone() || i.State == "stopping" || i.State == "stopped" }
+
 // Instance reads an instance by id. Error: ErrNotFound. EC2 shows a terminated instance
 // for about an hour, so check its state too. Instances that are read at the same time are
 // read by one call.

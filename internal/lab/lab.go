@@ -106,6 +106,9 @@ func (l *Lab) start(ctx context.Context) error {
 	return nil
 }
 
+// Settle waits until all changes that were made so far are seen by all services.
+func (l *Lab) Settle() { time.Sleep(l.options.Lag) }
+
 // say tells people what is going on.
 func (l *Lab) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(l.options.Progress, "lab: "+format+"\n", args...)

@@ -21,7 +21,7 @@ const (
 	spotNotice        = 2 * time.Minute
 )
 
-// AtOnce is a StartTime or StopTime.
+// AtOnce is a StartTime, a StopTime, a CallTime or a Lag.
 const AtOnce time.Duration = -1
 
 // Options say how the laboratory differs from its defaults.
@@ -51,6 +51,9 @@ type Options struct {
 	// other calls, drawn for each; zero: 5 s.
 	CallTime [2]time.Duration
 	Lag      time.Duration
+	// Prompt makes calls take no time, and changes seen at once: for tests of what one change
+	// comes to, call by call.
+	Prompt bool
 
 	// NodeGrace is how long a kubelet is silent before its node is NotReady; zero: 50 s,
 	// the default of Kubernetes. Kubelets send heartbeats five times in it.
@@ -92,6 +95,9 @@ func (o Options) withDefaults() Options {
 	o.StartTime = cmp.Or(o.StartTime, o.Shorter(5*time.Second))
 	o.StopTime = cmp.Or(o.StopTime, o.Shorter(30*time.Second))
 	o.BootDelay = cmp.Or(o.BootDelay, o.Shorter(30*time.Second))
+	if o.Prompt {
+		o.CallTime, o.Lag = [2]time.Duration{AtOnce, AtOnce}, AtOnce
+	}
 	o.CallTime[0] = cmp.Or(o.CallTime[0], o.Shorter(50*time.Millisecond))
 	o.CallTime[1] = cmp.Or(o.CallTime[1], o.Shorter(400*time.Millisecond))
 	o.Lag = cmp.Or(o.Lag, o.Shorter(5*time.Second))

@@ -19,6 +19,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
 func clients(t *testing.T, host string) *kube.Clients {

@@ -53,8 +53,8 @@ type orphan struct {
 // NodeClaim that owns it, and then the API server has none either. A NodeClaim owns the
 // instance that it records, and the instance with its uid in a tag. Karpenter's instances
 // have no such tag until a sweep has found their NodeClaim. To delete a NodeClaim takes two,
-// too: in two sweeps EC2 says that the instance no longer exists, and the API server has no
-// Node that is Ready. Somebody may remove a NodeClaim by force: then its Node would keep the
+// too: in two sweeps EC2 says that the instance no longer exists, or that somebody has stopped it,
+// and the API server has no Node that is Ready. Somebody may remove a NodeClaim by force: then its Node would keep the
 // daemon's finalizer for ever. It loses the finalizer when the API server has no such
 // NodeClaim and the instance no longer exists, by the same signals.
 type Collector struct {
@@ -90,7 +90,7 @@ func (c *Collector) Sweep(ctx context.Context, _ time.Time) error {
 	var lost []aws.Instance
 	untagged, tagged := map[*v1.NodeClaim]aws.Instance{}, map[*v1.NodeClaim]aws.Instance{}
 	for _, i := range instances {
-		there[i.ID] = true
+		there[i.ID] = i.Gone() || !i.Down()
 		claim := claims.of(i)
 		if i.Gone() || c.Now().Sub(i.LaunchTime) < listingLag {
 			continue
@@ -298,7 +298,7 @@ func (c *Collector) instanceless(ctx context.Context, claims owners, there map[s
 	}
 	var gone []*v1.NodeClaim
 	for id, claim := range suspects {
-		if i, known := found[id]; !known || i.Gone() {
+		if i, known := found[id]; !known || i.Down() {
 			gone = append(gone, claim)
 		}
 	}

@@ -73,6 +73,25 @@ func (c *cloud) Terminate(_ context.Context, ids ...string) error {
 	return c.err
 }
 
+// Its event may be lost; its pods would stay on a node that nobody starts again.
+func TestSweep_ANodeClaimWhoseInstanceWasStoppedGoesWhenTheNodeSaysSoToo(t *testing.T) {
+	s, collector, n := collected(t)
+	stopped := aws.Instance{ID: "i-1", Zone: "us-west-2a", State: "stopped", LaunchTime: s.now.Add(-time.Hour), Tags: map[string]string{awsspec.TagNodeClaimUID: "uid-c"}}
+	s.controller.Cloud = &cloud{instances: []aws.Instance{stopped}}
+	if err := collector.Sweep(t.Context(), time.Time{}); err != nil || s.wrote("DELETE "+claimsPath+"c") {
+		t.Fatalf("error %v, writes %v though the node is ready", err, s.writes)
+	}
+	s.put(t, notReady(n))
+	for range 2 {
+		if err := collector.Sweep(t.Context(), time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !s.wrote("DELETE " + claimsPath + "c") {
+		t.Errorf("writes %v", s.writes)
+	}
+}
+
 // collected is a server with a NodeClaim, and a Collector for it. EC2 knows no instance.
 func collected(t *testing.T) (*server, *Collector, *corev1.Node) {
 	t.Helper()

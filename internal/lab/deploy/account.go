@@ -12,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	eventtypes "github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
@@ -57,6 +59,29 @@ func grant(ctx context.Context, l *lab.Lab) error {
 	}
 }
 
+// furnishQueue makes the interruption queue, and the rules that send EC2's events there.
+func furnishQueue(ctx context.Context, l *lab.Lab) (name string, err error) {
+	name = awsspec.QueueName(l.ClusterName)
+	arn := fmt.Sprintf("arn:%s:sqs:%s:%s:%s", partition, l.Region, lab.Account, name)
+	_, err = sqs.NewFromConfig(Config(l)).CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &name, Attributes: map[string]string{
+		"Policy": awsspec.QueuePolicy(arn, partition), "MessageRetentionPeriod": fmt.Sprint(awsspec.QueueRetentionSeconds),
+	}})
+	if err != nil {
+		return "", fmt.Errorf("queue create: %w", err)
+	}
+	events := eventbridge.NewFromConfig(Config(l))
+	for _, r := range awsspec.EventRules(l.ClusterName) {
+		if _, err := events.PutRule(ctx, &eventbridge.PutRuleInput{Name: &r.Name, EventPattern: &r.Pattern}); err != nil {
+			return "", fmt.Errorf("event rule create: %w", err)
+		}
+		_, err := events.PutTargets(ctx, &eventbridge.PutTargetsInput{Rule: &r.Name, Targets: []eventtypes.Target{{Id: aws.String(awsspec.QueueTargetID), Arn: &arn}}})
+		if err != nil {
+			return "", fmt.Errorf("event target create: %w", err)
+		}
+	}
+	return name, nil
+}
+
 // Account gives the account what the daemon and its nodes need of AWS, and says how
 // to install the daemon. The daemon's role may do everything: rights are not what is
 // measured with it.
@@ -81,11 +106,11 @@ func Account(ctx context.Context, l *lab.Lab) (install.Options, error) {
 	if err := grant(ctx, l); err != nil {
 		return install.Options{}, err
 	}
-	queue := awsspec.QueueName(l.ClusterName)
-	if _, err := sqs.NewFromConfig(Config(l)).CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &queue}); err != nil {
-		return install.Options{}, fmt.Errorf("queue create: %w", err)
+	queue, err := furnishQueue(ctx, l)
+	if err != nil {
+		return install.Options{}, err
 	}
-	_, err := ec2.NewFromConfig(Config(l)).CreateTags(ctx, &ec2.CreateTagsInput{
+	_, err = ec2.NewFromConfig(Config(l)).CreateTags(ctx, &ec2.CreateTagsInput{
 		Resources: append(slices.Clone(l.VPC.SubnetIDs), l.VPC.ClusterSecurityGroupID),
 		Tags:      []types.Tag{{Key: aws.String(awsspec.TagDiscovery), Value: &l.ClusterName}},
 	})

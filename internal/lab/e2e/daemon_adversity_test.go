@@ -80,11 +80,15 @@ func TestDaemonAdversity(t *testing.T) {
 	for _, row := range rows {
 		d.running(t, pools[row.name], 2)
 	}
+	grows := map[string]bool{}
 	for _, row := range rows {
-		d.part(t, row.name, func(t *testing.T, d *daemonLab) { d.survives(t, pools[row.name], row.adversity) })
+		d.part(t, row.name, func(t *testing.T, d *daemonLab) {
+			d.survives(t, pools[row.name], row.adversity)
+			grows[row.name] = row.late
+		})
 	}
 	for _, row := range rows {
-		if p := pools[row.name]; row.late {
+		if p := pools[row.name]; grows[row.name] {
 			d.running(t, p, grown)
 			d.eachHasOne(t, p)
 		}

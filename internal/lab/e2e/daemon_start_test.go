@@ -87,6 +87,7 @@ func (d *daemonLab) role(t *testing.T, name, namespace, cluster string) (arn str
 	if role, err = d.aws.CreateRole(t.Context(), role); err != nil {
 		t.Fatal(err)
 	}
+	d.Settle() // else the daemon says first that the role does not trust it
 	return role.ARN
 }
 

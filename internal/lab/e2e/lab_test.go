@@ -45,6 +45,7 @@ func startWorld(t *testing.T, o lab.Options) world {
 	t.Helper()
 	o.Dir = t.TempDir()
 	o.StartTime, o.StopTime, o.BootDelay = startTime, stopTime, 100*time.Millisecond
+	o.Prompt = true
 	l, err := lab.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
