@@ -34,6 +34,9 @@ type Trace = journal.Trace
 // failed.
 type Shortages = memory.Shortages
 
+// PacedShortages is that nothing has failed; see memory.Paced for the pace of what will.
+func PacedShortages(thousandths int64) Shortages { return memory.Paced(thousandths) }
+
 // Tried is what came of a launch, for Shortages.After.
 type Tried = memory.Tried
 

@@ -80,15 +80,18 @@ func (l *Lab) callFaults() []faults.Fault {
 			l.Cloud.IAM.ExpireSessions()
 			return nil, nil
 		}},
-		{Name: "iam-lag", Does: "changes of IAM are seen late, after a time that is drawn for each", Takes: []faults.Parameter{{Name: "most", Means: "duration", Default: "10s"}},
+		{
+			Name: "iam-lag", Does: "changes of IAM are seen late, after a time that is drawn for each", Takes: []faults.Parameter{{Name: "most", Means: "duration", Default: "10s"}},
 			Begin: func(_ context.Context, v *faults.Values) (func(context.Context) error, error) {
 				most := v.Duration("most")
 				return begin(v, func() func() {
 					l.Cloud.IAM.SetLag(most)
 					return func() { l.Cloud.IAM.SetLag(l.options.Lag) }
 				})
-			}},
-		{Name: "queue-unreliable", Does: "messages of the interruption queue are lost, come twice, or come late and so in another order",
+			},
+		},
+		{
+			Name: "queue-unreliable", Does: "messages of the interruption queue are lost, come twice, or come late and so in another order",
 			Takes: []faults.Parameter{{Name: "lost", Means: "share, from 0 to 1", Default: "0"}, {Name: "repeated", Means: "share, from 0 to 1", Default: "0"}, {Name: "late", Means: "longest delay", Default: "0s"}},
 			Begin: func(_ context.Context, v *faults.Values) (func(context.Context) error, error) {
 				d := sqssim.Delivery{Lost: v.Share("lost"), Repeated: v.Share("repeated"), Late: v.Duration("late")}
@@ -96,7 +99,8 @@ func (l *Lab) callFaults() []faults.Fault {
 					l.Cloud.SQS.SetDelivery(d)
 					return func() { l.Cloud.SQS.SetDelivery(sqssim.Delivery{}) }
 				})
-			}},
+			},
+		},
 	}
 }
 
@@ -105,7 +109,8 @@ func (l *Lab) capacityFaults() []faults.Fault {
 	capacityType := faults.Parameter{Name: "capacity-type", Means: "on-demand or spot", Default: "on-demand"}
 	ec2 := l.Cloud.EC2
 	return []faults.Fault{
-		{Name: "no-capacity", Does: "an offering has room for so many instances more",
+		{
+			Name: "no-capacity", Does: "an offering has room for so many instances more",
 			Takes: []faults.Parameter{capacityType, {Name: "type", Means: "instance type"}, {Name: "zone", Means: "e.g. us-west-2a"}, {Name: "left", Means: "instances", Default: "0"}},
 			Begin: func(_ context.Context, v *faults.Values) (func(context.Context) error, error) {
 				of, left := v.OneOf("capacity-type", "on-demand", "spot"), v.Int("left")
@@ -113,31 +118,38 @@ func (l *Lab) capacityFaults() []faults.Fault {
 					ec2.SetCapacity(of, v.Text("type"), v.Text("zone"), left)
 					return func() { ec2.SetCapacity(of, v.Text("type"), v.Text("zone"), -1) }
 				})
-			}},
-		{Name: "capacity-storm", Does: "no instance type has capacity anywhere, but for some", Takes: []faults.Parameter{{Name: "keep", Means: "instance types, with commas", Optional: true}},
+			},
+		},
+		{
+			Name: "capacity-storm", Does: "no instance type has capacity anywhere, but for some", Takes: []faults.Parameter{{Name: "keep", Means: "instance types, with commas", Optional: true}},
 			Begin: func(_ context.Context, v *faults.Values) (func(context.Context) error, error) {
 				return begin(v, func() func() { return ec2.Storm(strings.Split(v.Text("keep"), ",")...) })
-			}},
-		{Name: "quota", Does: "the account may have so many vCPUs of the quota that the type counts against", Takes: []faults.Parameter{capacityType, {Name: "type", Means: "instance type", Default: "m5.large"}, {Name: "vcpus", Means: "those that run included", Default: "0"}},
+			},
+		},
+		{
+			Name: "quota", Does: "the account may have so many vCPUs of the quota that the type counts against", Takes: []faults.Parameter{capacityType, {Name: "type", Means: "instance type", Default: "m5.large"}, {Name: "vcpus", Means: "those that run included", Default: "0"}},
 			Begin: func(_ context.Context, v *faults.Values) (func(context.Context) error, error) {
 				of, vcpus := v.OneOf("capacity-type", "on-demand", "spot"), v.Int("vcpus")
 				return begin(v, func() func() {
 					ec2.SetQuota(of, v.Text("type"), vcpus)
 					return func() { ec2.SetQuota(of, v.Text("type"), -1) }
 				})
-			}},
+			},
+		},
 		{Name: "no-spot-role", Does: "the account lacks the service-linked role of EC2 Spot", Begin: func(context.Context, *faults.Values) (func(context.Context) error, error) {
 			ec2.RequireSpotRole(true)
 			return ending(func() { ec2.RequireSpotRole(false) }), nil
 		}},
-		{Name: "full-subnet", Does: "a subnet has no free address", Takes: []faults.Parameter{{Name: "subnet", Means: "id; the first of the VPC", Default: l.VPC.SubnetIDs[0]}},
+		{
+			Name: "full-subnet", Does: "a subnet has no free address", Takes: []faults.Parameter{{Name: "subnet", Means: "id; the first of the VPC", Default: l.VPC.SubnetIDs[0]}},
 			Begin: func(_ context.Context, v *faults.Values) (func(context.Context) error, error) {
 				id := v.Text("subnet")
 				if !ec2.FillSubnet(id, true) {
 					return nil, fmt.Errorf("%w: subnet %q is unknown", faults.ErrParameter, id)
 				}
 				return ending(func() { ec2.FillSubnet(id, false) }), nil
-			}},
+			},
+		},
 		{Name: "kms-refused", Does: "instances end instead of running: EC2 may not use the KMS key of their volumes", Begin: func(context.Context, *faults.Values) (func(context.Context) error, error) {
 			ec2.RefuseKey(true)
 			return ending(func() { ec2.RefuseKey(false) }), nil
@@ -157,20 +169,25 @@ func (l *Lab) kubernetesFaults() []faults.Fault {
 		}}
 	}
 	return []faults.Fault{
-		{Name: "api-server-restart", Does: "the API server ends without notice, and is back after a while", Takes: []faults.Parameter{{Name: "down", Means: "duration", Default: "5s"}},
+		{
+			Name: "api-server-restart", Does: "the API server ends without notice, and is back after a while", Takes: []faults.Parameter{{Name: "down", Means: "duration", Default: "5s"}},
 			Begin: func(ctx context.Context, v *faults.Values) (func(context.Context) error, error) {
 				down := v.Duration("down")
 				if err := v.Err(); err != nil {
 					return nil, err
 				}
 				return nil, l.plane.RestartAPIServer(ctx, down)
-			}},
-		{Name: "etcd-slow", Does: "etcd stands still for most of the time", Takes: []faults.Parameter{{Name: "still", Means: "duration", Default: "400ms"}, {Name: "runs", Means: "duration, in turn with the other", Default: "50ms"}},
-			Begin: func(_ context.Context, v *faults.Values) (func(context.Context) error, error) { return l.slowEtcd(v) }},
+			},
+		},
+		{
+			Name: "etcd-slow", Does: "etcd stands still for most of the time", Takes: []faults.Parameter{{Name: "still", Means: "duration", Default: "400ms"}, {Name: "runs", Means: "duration, in turn with the other", Default: "50ms"}},
+			Begin: func(_ context.Context, v *faults.Values) (func(context.Context) error, error) { return l.slowEtcd(v) },
+		},
 		network("partition", "the daemon does not reach the API server: connections end and none is made", nil, func(*faults.Values) relay.State { return relay.State{Cut: true} }),
 		network("network-silent", "nothing comes through between the daemon and the API server, and no connection ends", nil, func(*faults.Values) relay.State { return relay.State{Silent: true} }),
 		network("watch-behind", "what the API server sends comes late to the daemon, its watches included", []faults.Parameter{{Name: "delay", Means: "duration", Default: "3s"}}, func(v *faults.Values) relay.State { return relay.State{Delay: v.Duration("delay")} }),
-		{Name: "webhook", Does: "somebody's webhook denies writes of a resource, or does not answer", Takes: []faults.Parameter{{Name: "does", Means: "deny or hang", Default: "deny"}, {Name: "resource", Means: "e.g. nodeclaims, nodeclaims/status, nodes", Default: "nodeclaims"}},
+		{
+			Name: "webhook", Does: "somebody's webhook denies writes of a resource, or does not answer", Takes: []faults.Parameter{{Name: "does", Means: "deny or hang", Default: "deny"}, {Name: "resource", Means: "e.g. nodeclaims, nodeclaims/status, nodes", Default: "nodeclaims"}},
 			Begin: func(ctx context.Context, v *faults.Values) (func(context.Context) error, error) {
 				path := map[string]string{"deny": webhook.DenyPath, "hang": webhook.HangPath}[v.OneOf("does", "deny", "hang")]
 				if err := v.Err(); err != nil {
@@ -181,7 +198,8 @@ func (l *Lab) kubernetesFaults() []faults.Fault {
 					return nil, err
 				}
 				return l.hook.Break(ctx, clients, path, v.Text("resource"), l.CA)
-			}},
+			},
+		},
 	}
 }
 
@@ -220,15 +238,18 @@ func sleep(ctx context.Context, d time.Duration) {
 func (l *Lab) daemonFaults() []faults.Fault {
 	which := []faults.Parameter{{Name: "which", Means: "leader, standby or all", Default: "leader"}}
 	return []faults.Fault{
-		{Name: "daemon-kill", Does: "replicas of the daemon end without notice, and their kubelet starts them again", Takes: which,
+		{
+			Name: "daemon-kill", Does: "replicas of the daemon end without notice, and their kubelet starts them again", Takes: which,
 			Begin: func(ctx context.Context, v *faults.Values) (func(context.Context) error, error) {
 				found, err := l.replicas(ctx, v)
 				for _, p := range found {
 					p.Kill()
 				}
 				return nil, err
-			}},
-		{Name: "daemon-freeze", Does: "replicas of the daemon stand still, as while their machine is paused; their clock jumps when it is over", Takes: which,
+			},
+		},
+		{
+			Name: "daemon-freeze", Does: "replicas of the daemon stand still, as while their machine is paused; their clock jumps when it is over", Takes: which,
 			Begin: func(ctx context.Context, v *faults.Values) (func(context.Context) error, error) {
 				found, err := l.replicas(ctx, v)
 				if err != nil {
@@ -242,7 +263,8 @@ func (l *Lab) daemonFaults() []faults.Fault {
 						_ = p.Resume()
 					}
 				}), nil
-			}},
+			},
+		},
 	}
 }
 

@@ -40,19 +40,16 @@ type Shortages struct {
 	Unavailable []Penalty // sorted by scope
 	Failing     []Failing // sorted by pool and segment
 
-	factor float64 // see Paced; zero is one
+	pace int64 // see Paced; zero is 1,000
 }
 
-// Paced returns the shortages with pauses that are shorter by the factor: for laboratories whose
-// time goes faster.
-func (s Shortages) Paced(factor float64) Shortages {
-	s.factor = factor
-	return s
-}
+// Paced makes shortages whose pauses are shorter, for laboratories whose time goes faster: by how
+// many thousandths of their own pace.
+func Paced(thousandths int64) Shortages { return Shortages{pace: thousandths} }
 
-// pause is how long one is by the pace.
-func (s Shortages) pause(d time.Duration) time.Duration {
-	return time.Duration(float64(d) / cmp.Or(s.factor, 1))
+// paced is how long a pause is at the pace.
+func paced(d time.Duration, thousandths int64) time.Duration {
+	return d * 1000 / time.Duration(cmp.Or(thousandths, 1000))
 }
 
 // Penalty keeps offerings that had no capacity out of plans for a while.
@@ -126,14 +123,14 @@ func (s *Shortages) penalize(lacks []Lack, failed bool, now time.Time) (news, fr
 		i, found := slices.BinarySearchFunc(known, scope, func(p Penalty, scope catalog.Scope) int { return p.Compare(scope) })
 		switch {
 		case !found:
-			added, news, fresh = append(added, Penalty{scope, now.Add(s.pause(firstPause)), firstPause, l.Why}), true, true
+			added, news, fresh = append(added, Penalty{scope, now.Add(paced(firstPause, s.pace)), firstPause, l.Why}), true, true
 		case now.Before(known[i].Until):
 		default:
 			pause := firstPause
 			if news = true; failed {
 				pause = min(2*known[i].Pause, longestPause)
 			}
-			known[i] = Penalty{scope, now.Add(s.pause(pause)), pause, l.Why}
+			known[i] = Penalty{scope, now.Add(paced(pause, s.pace)), pause, l.Why}
 		}
 	}
 	known = append(known, added...)
@@ -158,7 +155,7 @@ func (s *Shortages) fail(t Tried, again bool, now time.Time) {
 		}
 		x := &s.Failing[i]
 		if x.Failures, x.Last = x.Failures+1, now; again {
-			x.Retry = now.Add(s.pause(retryGap))
+			x.Retry = now.Add(paced(retryGap, s.pace))
 		}
 	}
 }

@@ -125,7 +125,7 @@ func TestWider_TheChoiceGrowsToItsWidest(t *testing.T) {
 func TestShortages_APaceShortensThePauses(t *testing.T) {
 	now := time.Unix(10_000, 0)
 	key := catalog.OfferingKey{InstanceType: "m5.large", Zone: "a", CapacityType: "spot"}
-	s := Shortages{}.Paced(6).After(Tried{Pool: "p", Lacks: []Lack{{Offering: key}}}, now)
+	s := Paced(6000).After(Tried{Pool: "p", Lacks: []Lack{{Offering: key}}}, now)
 	if until, _, shut := s.Shut("p", key, now); !shut || until.Sub(now) != firstPause/6 {
 		t.Errorf("shut %v for %s, want %s", shut, until.Sub(now), firstPause/6)
 	}
