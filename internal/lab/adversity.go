@@ -47,9 +47,9 @@ func begin(v *faults.Values, do func() (end func())) (func(context.Context) erro
 // callFaults are those of calls to AWS.
 func (l *Lab) callFaults() []faults.Fault {
 	to := []faults.Parameter{{Name: "service", Means: "e.g. ec2", Optional: true}, {Name: "action", Means: "e.g. CreateFleet", Optional: true}, {Name: "share", Means: "of the calls, from 0 to 1", Default: "1"}}
-	call := func(name, does string, takes []faults.Parameter, make func(*faults.Values) awssim.Fault) faults.Fault {
+	call := func(name, does string, takes []faults.Parameter, fault func(*faults.Values) awssim.Fault) faults.Fault {
 		return faults.Fault{Name: name, Does: does, Takes: slices.Concat(to, takes), Begin: func(_ context.Context, v *faults.Values) (func(context.Context) error, error) {
-			f := make(v)
+			f := fault(v)
 			f.Service, f.Action, f.Share = v.Text("service"), v.Text("action"), v.Share("share")
 			return begin(v, func() func() { return l.Cloud.Faults().Inject(f) })
 		}}

@@ -110,7 +110,9 @@ type Controller struct {
 
 // Hasten makes the pauses after a lack of capacity shorter by the factor, for laboratories whose
 // time goes faster. Call it before Start.
-func (c *Controller) Hasten(factor float64) { c.shortages.known = engine.PacedShortages(int64(factor * 1000)) }
+func (c *Controller) Hasten(factor float64) {
+	c.shortages.known = engine.PacedShortages(int64(factor * 1000))
+}
 
 // Start makes the queue; call it before Enqueue and Run.
 func (c *Controller) Start() {

@@ -50,22 +50,17 @@ var ErrViolated = errors.New("an invariant was violated")
 // Options are what a run is made of.
 type Options struct {
 	Seed    uint64
-	Minutes float64       // how long the rounds take, about
-	Tries   int           // how many shorter schedules are tried after a violation
-	Out     io.Writer     // gets what happens
-	LogTo   string        // a file that gets the daemon's log; empty: none
-	Only    Schedule      // this one instead of the drawn one
-	each    time.Duration // of a round; zero: storm and a minute
+	Minutes float64   // how long the rounds take, about
+	Tries   int       // how many shorter schedules are tried after a violation
+	Out     io.Writer // gets what happens
+	LogTo   string    // a file that gets the daemon's log; empty: none
 }
 
 // Run lives through the schedule of the seed, and cuts it down if it fails. The error wraps
 // ErrViolated where an invariant was.
 func Run(ctx context.Context, o Options) error {
-	schedule := o.Only
-	if schedule == nil {
-		const calm = time.Minute // about
-		schedule = Draw(o.Seed, max(1, int(o.Minutes*float64(time.Minute)/float64(storm+calm))))
-	}
+	const quiet = time.Minute // about, after each storm
+	schedule := Draw(o.Seed, max(1, int(o.Minutes*float64(time.Minute)/float64(storm+quiet))))
 	say := func(format string, args ...any) { fmt.Fprintf(o.Out, "chaos: "+format+"\n", args...) }
 	say("seed %d, %d rounds with %d events", o.Seed, len(schedule), schedule.Events())
 	err := once(ctx, o, schedule)

@@ -27,8 +27,8 @@ func (e Event) String() string {
 		return fmt.Sprintf("%s  Deployment %d to %d replicas", at, e.App, e.Replicas)
 	}
 	text := at + "  " + e.Fault
-	for i := 0; i+1 < len(e.With); i += 2 {
-		text += " " + e.With[i] + "=" + e.With[i+1]
+	for pair := range slices.Chunk(e.With, 2) {
+		text += " " + strings.Join(pair, "=")
 	}
 	if e.For > 0 {
 		text += " for " + e.For.String()

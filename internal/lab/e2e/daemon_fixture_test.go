@@ -66,8 +66,8 @@ func startDaemonLab(t *testing.T, o lab.Options) *daemonLab {
 	}
 	d := &daemonLab{Lab: l}
 	t.Cleanup(func() {
-		if logs := d.logs(); strings.Contains(logs, "WARNING: DATA RACE") {
-			t.Error("the daemon has a data race: ", logs[strings.Index(logs, "WARNING: DATA RACE"):])
+		if _, report, races := strings.Cut(d.logs(), "WARNING: DATA RACE"); races {
+			t.Error("the daemon has a data race: ", report)
 		}
 		if err := l.Close(); err != nil {
 			t.Error(err)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -21,8 +22,8 @@ func (c Client) Begin(ctx context.Context, name string, parameters ...string) (i
 		return "", fmt.Errorf("fault %s: %w: parameters are given as names and values in turn, and %d are given", name, ErrParameter, len(parameters))
 	}
 	values := url.Values{}
-	for i := 0; i < len(parameters); i += 2 {
-		values.Set(parameters[i], parameters[i+1])
+	for pair := range slices.Chunk(parameters, 2) {
+		values.Set(pair[0], pair[1])
 	}
 	var a Active
 	err = c.do(ctx, http.MethodPost, "/"+url.PathEscape(name)+"?"+values.Encode(), &a)
