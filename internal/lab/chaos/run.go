@@ -140,6 +140,9 @@ func once(ctx context.Context, o Options, schedule Schedule) (err error) {
 func (r *run) prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	if err := matches(r.lab.Faults.Known()); err != nil {
+		return err
+	}
 	options, err := deploy.Account(ctx, r.lab)
 	if err != nil {
 		return err

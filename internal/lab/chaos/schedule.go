@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/faults"
 )
 
 // Event is one thing that happens in a run.
@@ -169,6 +171,30 @@ func Draw(seed uint64, rounds int) Schedule {
 // upTo draws a duration, to a tenth of a second.
 func upTo(r *rand.Rand, most time.Duration) time.Duration {
 	return time.Duration(r.Int64N(int64(most))).Truncate(100 * time.Millisecond)
+}
+
+// undrawn are the faults of a laboratory that no schedule has: EC2 always throttles, and the
+// others are what wider ones do, too.
+func undrawn() []string { return []string{"aws-throttle", "no-capacity", "no-spot-role"} }
+
+// matches says where the faults that are drawn are not those that the laboratory has.
+func matches(known []faults.Known) error {
+	var drawn, has []string
+	for _, k := range kinds() {
+		drawn = append(drawn, k.fault)
+	}
+	for _, k := range known {
+		has = append(has, k.Name)
+		if !slices.Contains(drawn, k.Name) && !slices.Contains(undrawn(), k.Name) {
+			return fmt.Errorf("fault %s of the laboratory is never drawn", k.Name)
+		}
+	}
+	for _, name := range append(drawn, undrawn()...) {
+		if !slices.Contains(has, name) {
+			return fmt.Errorf("fault %s is drawn, and the laboratory has none of that name", name)
+		}
+	}
+	return nil
 }
 
 // targetOf is what the fault of the event happens to.
