@@ -64,12 +64,18 @@ type lane struct {
 	slowed time.Time // when the rate was halved last
 }
 
+// sentKey is the key of a counter in the context: how often a call is sent, retries included.
+type sentKey struct{}
+
 // ID names the middleware.
 func (*brake) ID() string { return "Brake" }
 
 // HandleFinalize waits for its turn, and makes the call.
 func (b *brake) HandleFinalize(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
 	l := b.of(awsmiddleware.GetOperationName(ctx))
+	if sent, counts := ctx.Value(sentKey{}).(*int); counts {
+		*sent++
+	}
 	if err := l.wait(ctx); err != nil {
 		return middleware.FinalizeOutput{}, middleware.Metadata{}, err
 	}

@@ -152,19 +152,6 @@ func Away(err error) bool {
 		errors.As(err, &answer) && answer.HTTPStatusCode() >= http.StatusInternalServerError
 }
 
-// Code is the code by which a service names the error; of one that no service has answered, what
-// kind of error it is.
-func Code(err error) string {
-	var api smithy.APIError
-	switch {
-	case errors.As(err, &api):
-		return api.ErrorCode()
-	case Away(err):
-		return "away"
-	}
-	return "other"
-}
-
 func classify(err error) error {
 	var api smithy.APIError
 	if !errors.As(err, &api) {

@@ -61,6 +61,8 @@ type Launched struct {
 	InstanceID, InstanceType, Zone, SubnetID, ImageID, CapacityType, Reservation string
 	// Failed are the offerings without capacity that EC2 tried before.
 	Failed []OfferingFailure
+	// SentOnce says of an error that the request was sent only once: no answer to it got lost.
+	SentOnce bool
 }
 
 // OfferingFailure is an offering without capacity.
@@ -126,13 +128,14 @@ const (
 // errors mean that no instance exists. After any other error look the instance up by its
 // tags, or launch again with the same token.
 func (c *Clients) Launch(ctx context.Context, r LaunchRequest) (Launched, error) {
-	out, err := c.launches.CreateFleet(ctx, fleetInput(r))
+	var sent int
+	out, err := c.launches.CreateFleet(context.WithValue(ctx, sentKey{}, &sent), fleetInput(r))
 	if err != nil {
 		var api smithy.APIError
 		if errors.As(err, &api) && insufficientCapacity(api.ErrorCode()) {
 			return Launched{}, fmt.Errorf("instance launch: %w", &InsufficientCapacityError{Offerings: failAll(r, api.ErrorCode(), api.ErrorMessage(), nil)})
 		}
-		return Launched{}, wrap(err, "instance launch")
+		return Launched{SentOnce: sent == 1}, wrap(err, "instance launch")
 	}
 	return launched(r, out)
 }

@@ -13,8 +13,8 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// renewEvery is how often credentials are fetched anew at the most because a service says that
-// they have expired: it says so, too, where a clock is wrong.
+// renewEvery is how often credentials are fetched anew at the most because a service refuses them:
+// it does so, too, where a clock is wrong, or where a policy denies the action to the role.
 const renewEvery = time.Minute
 
 // renewal fetches credentials anew where a service refuses them before their time, as when the
@@ -41,23 +41,27 @@ func (r *renewal) follow(stack *middleware.Stack) error {
 		ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler,
 	) (middleware.DeserializeOutput, middleware.Metadata, error) {
 		out, meta, err := next.HandleDeserialize(ctx, in)
-		if request, ok := in.Request.(*smithyhttp.Request); ok && saysExpired(err) && r.renew(ctx, request.Header.Get("Authorization")) {
+		if request, ok := in.Request.(*smithyhttp.Request); ok && endsSession(err) && r.renew(ctx, request.Header.Get("Authorization")) {
 			err = renewed{err}
 		}
 		return out, meta, err
 	}), middleware.Before)
 }
 
-func saysExpired(err error) bool {
+// endsSession says whether a refusal may be of the session alone. Who revokes the sessions of a
+// role gives the role a policy that denies all to those from before (IAM user guide, "Revoke IAM
+// role temporary security credentials").
+func endsSession(err error) bool {
 	var api smithy.APIError
 	if !errors.As(err, &api) {
 		return false
 	}
-	switch api.ErrorCode() {
+	switch code := api.ErrorCode(); code {
 	case "ExpiredToken", "ExpiredTokenException", "RequestExpired":
 		return true
+	default:
+		return isUnauthorized(code) && strings.Contains(api.ErrorMessage(), "explicit deny in an identity-based policy")
 	}
-	return false
 }
 
 // renew says whether there are other credentials now than those that a request was signed with.

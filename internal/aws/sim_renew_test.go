@@ -13,6 +13,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim"
 )
 
 func TestSim_CredentialsThatAreRefusedBeforeTheirTimeAreFetchedAnew(t *testing.T) {
@@ -50,5 +51,37 @@ func TestSim_CredentialsThatAreRefusedBeforeTheirTimeAreFetchedAnew(t *testing.T
 	}
 	if n := fetched.Load(); n != 2 {
 		t.Errorf("credentials were fetched %d times within a minute", n)
+	}
+}
+
+// Sessions are revoked by a policy of the role that denies all to those from before.
+func TestSim_RevokedSessionsAreFetchedAnew(t *testing.T) {
+	cloud, admin := start(t)
+	ctx := context.Background()
+	made := try[aws.Role](t)(admin.CreateRole(ctx, aws.Role{
+		Name: "reader", TrustPolicy: awsspec.NodeTrust("aws"), InlinePolicies: map[string]string{"read": document("ec2:Describe*")},
+	}))
+	role, _ := cloud.IAM.Role(made.ARN)
+	fetched := 0
+	provider := awssdk.CredentialsProviderFunc(func(context.Context) (awssdk.Credentials, error) {
+		fetched++
+		c := cloud.IAM.IssueSession(role, "test", time.Hour)
+		return awssdk.Credentials{AccessKeyID: c.AccessKeyID, SecretAccessKey: c.SecretAccessKey, SessionToken: c.SessionToken, CanExpire: true, Expires: c.Expiration}, nil
+	})
+	url := cloud.URL()
+	c := try[*aws.Clients](t)(aws.NewFrom(awssdk.Config{
+		Region: region, BaseEndpoint: &url, Credentials: awssdk.NewCredentialsCache(provider), HTTPClient: awshttp.NewBuildableClient(),
+		Retryer: func() awssdk.Retryer { return retry.NewStandard() },
+	}, aws.Config{}))
+	cloud.Faults().Inject(awssim.Fault{
+		Service: "ec2", Code: "UnauthorizedOperation", Status: 403, Times: 1,
+		Message: "You are not authorized to perform this operation. User: x is not authorized to perform: ec2:DescribeInstances with an explicit deny in an identity-based policy.",
+	})
+	if _, err := c.Instances(ctx, map[string]string{"a": "b"}); err != nil || fetched != 2 {
+		t.Errorf("%v; credentials were fetched %d times, want 2", err, fetched)
+	}
+	cloud.Faults().Inject(awssim.Fault{Service: "ec2", Code: "UnauthorizedOperation", Status: 403, Message: "no policy allows it"})
+	if _, err := c.Instances(ctx, map[string]string{"a": "b"}); !errors.Is(err, aws.ErrUnauthorized) || fetched != 2 {
+		t.Errorf("%v; credentials were fetched %d times for a permission that is missing", err, fetched)
 	}
 }

@@ -16,7 +16,7 @@ func (s Stay) Remedy() string {
 	case PoolPaused:
 		return "remove the annotation karpenterd.sh/pause-disruption from the NodePool"
 	case DaemonPaused:
-		return "set pause_disruption of karpenter_daemon, or PAUSE_DISRUPTION of the Deployment, to false"
+		return "set pause_disruption of karpenter_daemon, or PAUSE_DISRUPTION of the Deployment, to false; after a jump of the clock, wait"
 	case NodeProtected, NodeStays:
 		return "remove the annotation from the node"
 	case PodExpected:

@@ -86,7 +86,7 @@ func (s Stay) explain() string {
 	case PoolPaused:
 		return fmt.Sprintf("NodePool %q pauses disruption by its annotation karpenterd.sh/pause-disruption: remove the annotation to end the pause", s.Detail)
 	case DaemonPaused:
-		return "the daemon's setting PAUSE_DISRUPTION pauses disruption: set pause_disruption of karpenter_daemon, or PAUSE_DISRUPTION of the Deployment, to false to end the pause"
+		return "disruption is paused: by the daemon's setting PAUSE_DISRUPTION (pause_disruption of karpenter_daemon), or for minutes because the clock of the daemon's machine has jumped, which its log says"
 	case CloudAway:
 		return "EC2 does not answer"
 	case NodeProtected:

@@ -13,7 +13,7 @@ func TestStay_APauseNamesItsSwitchAndHowToEndIt(t *testing.T) {
 		parts []string
 	}{
 		{plan.Stay{Reason: plan.PoolPaused, Detail: "spot"}, []string{`NodePool "spot"`, "annotation karpenterd.sh/pause-disruption", "remove the annotation"}},
-		{plan.Stay{Reason: plan.DaemonPaused}, []string{"PAUSE_DISRUPTION", "pause_disruption of karpenter_daemon", "to false"}},
+		{plan.Stay{Reason: plan.DaemonPaused}, []string{"PAUSE_DISRUPTION", "pause_disruption of karpenter_daemon", "clock"}},
 	} {
 		for _, part := range c.parts {
 			if text := c.stay.Explain(); !strings.Contains(text, part) {

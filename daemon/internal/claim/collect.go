@@ -125,7 +125,7 @@ func (c *Collector) Sweep(ctx context.Context, _ time.Time) error {
 		}
 		vanished[claim.UID] = true
 		if c.vanished[claim.UID] {
-			c.Logger.Info("delete nodeclaim whose instance no longer exists", "nodeclaim", claim.Name, "instance", claim.Status.ProviderID)
+			c.Logger.Info("delete nodeclaim whose instance no longer exists or was stopped", "nodeclaim", claim.Name, "instance", claim.Status.ProviderID)
 			faults = append(faults, c.deleteClaim(ctx, claim))
 		}
 	}
@@ -313,7 +313,11 @@ func (c *Collector) freeNodes(ctx context.Context, claims map[string]*v1.NodeCla
 		i := slices.IndexFunc(node.OwnerReferences, func(r metav1.OwnerReference) bool {
 			return r.Kind == v1.NodeClaimKind && strings.HasPrefix(r.APIVersion, v1.Group+"/")
 		})
-		if i < 0 || !slices.Contains(node.Finalizers, v1.FinalizerTermination) || claims[string(node.OwnerReferences[i].UID)] != nil {
+		if i < 0 || !slices.Contains(node.Finalizers, v1.FinalizerTermination) {
+			continue
+		}
+		if claims[string(node.OwnerReferences[i].UID)] != nil {
+			faults = append(faults, c.freeTwin(ctx, node))
 			continue
 		}
 		stranded[node.UID] = true
@@ -323,6 +327,16 @@ func (c *Collector) freeNodes(ctx context.Context, claims map[string]*v1.NodeCla
 	}
 	c.stranded = stranded
 	return errors.Join(faults...)
+}
+
+// freeTwin lets a Node go that somebody has deleted while its NodeClaim has another one: the
+// machine has joined again under another name.
+func (c *Collector) freeTwin(ctx context.Context, node *corev1.Node) error {
+	if other, up := c.World.NodeOf(node.Spec.ProviderID); node.DeletionTimestamp == nil || !up || other.Name == node.Name {
+		return nil
+	}
+	c.Logger.Info("remove deleted node whose machine has joined under another name", "node", node.Name)
+	return c.removeNode(ctx, node)
 }
 
 // free removes the Node if its NodeClaim and its instance no longer exist.

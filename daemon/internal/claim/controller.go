@@ -233,7 +233,7 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (time.Duration,
 		return 0, c.deleteClaim(ctx, claim)
 	case !up:
 		return c.awaitNode(ctx, claim)
-	case !conditions.Get(v1.ConditionRegistered).IsTrue():
+	case !conditions.Get(v1.ConditionRegistered).IsTrue(), claim.Status.NodeName != node.Name: // it has joined again under another name
 		return 0, c.register(ctx, claim, node)
 	case !conditions.Get(v1.ConditionInitialized).IsTrue():
 		return 0, c.initialize(ctx, claim, node)

@@ -143,9 +143,9 @@ func (c *Controller) call(ctx context.Context, claim *v1.NodeClaim, order order,
 			c.templates.made.Delete(t.name)
 		}
 	}
-	// The first call with a token launches nothing without its launch template. A later one
+	// The first request with a token launches nothing without its launch template. A later one
 	// may get that answer, too, where the first answer got lost.
-	nothing := errors.Is(err, aws.ErrNothingLaunched) || unseen && last.first
+	nothing := errors.Is(err, aws.ErrNothingLaunched) || unseen && last.first && launched.SentOnce
 	if nothing && len(launched.Failed) > 0 {
 		c.tried(claim, catalog.OfferingKey{}, launched.Failed)
 	}
@@ -172,12 +172,12 @@ func (c *Controller) callFailed(ctx context.Context, claim *v1.NodeClaim, cause 
 	if ctx.Err() != nil {
 		return 0, cause
 	}
-	longest := longestErrorPause
+	longest, key := longestErrorPause, aws.CodeOf(cause)
 	if aws.Away(cause) {
-		longest = longestAwayPause
+		longest, key = longestAwayPause, "away"
 	}
 	next := c.gate.failed(poolOf(claim), c.Now(), longest)
-	c.Recorder.LaunchesFail(claim, aws.Code(cause), cause.Error(), next)
+	c.Recorder.LaunchesFail(claim, key, cause.Error(), next)
 	return c.launchFailed(ctx, claim, cause)
 }
 

@@ -332,3 +332,20 @@ func TestLaunch_WaitsForALaunchTemplateThatEC2DoesNotKnowYet(t *testing.T) {
 		t.Errorf("the template was made %d times, want a second time after it was deleted", l.ec2.templates)
 	}
 }
+
+// The SDK may have sent the request twice: the first answer got lost, and the second came from a
+// part of EC2 that does not know the new launch template.
+func TestLaunch_KeepsItsTokenWhereAnAnswerMayBeLost(t *testing.T) {
+	for once, same := range map[bool]bool{true: false, false: true} {
+		l := newLaunching(t)
+		l.ec2.answer, l.ec2.launched.SentOnce = fmt.Errorf("instance launch: %w", aws.ErrLaunchTemplateNotFound), once
+		for range 2 {
+			if _, err := l.controller.Reconcile(t.Context(), "pool-x"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := len(l.ec2.requests); n != 2 || (l.ec2.requests[0].ClientToken == l.ec2.requests[1].ClientToken) != same {
+			t.Errorf("sent once %v: %d requests, want two with the same token: %v", once, n, same)
+		}
+	}
+}

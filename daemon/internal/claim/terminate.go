@@ -69,8 +69,8 @@ func (c *Controller) terminate(ctx context.Context, claim *v1.NodeClaim) (time.D
 	return 0, c.finish(ctx, claim)
 }
 
-// lost reports whether the node is not ready because its instance no longer exists.
-// Then no pod on it can be drained, and waiting would only delay their replacement.
+// lost reports whether the node is not ready because its instance no longer exists, or somebody
+// has stopped it. Then no pod on it can be drained, and waiting would only delay their replacement.
 func (c *Controller) lost(ctx context.Context, claim *v1.NodeClaim, node *corev1.Node) (bool, error) {
 	if node == nil || ready(node) {
 		return false, nil
@@ -79,11 +79,11 @@ func (c *Controller) lost(ctx context.Context, claim *v1.NodeClaim, node *corev1
 	if err != nil {
 		return false, fmt.Errorf("nodeclaim %s: %w", claim.Name, err)
 	}
-	gone, err := c.instanceGone(ctx, id)
-	if err != nil {
+	i, err := c.Cloud.Instance(ctx, id)
+	if err != nil && !errors.Is(err, aws.ErrNotFound) {
 		return false, fmt.Errorf("nodeclaim %s: %w", claim.Name, err)
 	}
-	return gone, nil
+	return err != nil || i.Down(), nil
 }
 
 // deadline is when the drain stops respecting PodDisruptionBudgets; zero is never. It

@@ -50,9 +50,14 @@ func (l *Loop) readClock() time.Time {
 		return now
 	}
 	l.config.Logger.Warn("the clock of the machine has jumped: times on objects seem to be older or younger than they are", "by", jump, "no_disruption_for", max(0, min(jump, trustAfter)))
-	l.clock.trusted = now.Add(min(jump, trustAfter))
+	if until := now.Add(min(jump, trustAfter)); jump < 0 || until.After(l.clock.trusted) {
+		l.clock.trusted = until
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.hinders.Back = now
+	if jump > 0 {
+		l.hinders.Jumped, l.hinders.JumpedAt = jump, now
+	}
 	return now
 }

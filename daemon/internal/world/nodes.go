@@ -75,8 +75,8 @@ func (w *World) unlinkNode(n *corev1.Node) {
 	}
 }
 
-// elect chooses the Node of an instance that several Nodes say that they are: one that is Ready
-// before others, then the oldest. The others have no NodeClaim.
+// elect chooses the Node of an instance that several Nodes say that they are: one that nobody has
+// deleted before others, then one that is Ready, then the oldest. The others have no NodeClaim.
 func (w *World) elect(id string) {
 	if w.twins[id] == nil {
 		return
@@ -99,6 +99,9 @@ func (w *World) elect(id string) {
 
 // better orders the Nodes of one instance.
 func better(a, b *corev1.Node) bool {
+	if a.DeletionTimestamp.IsZero() != b.DeletionTimestamp.IsZero() {
+		return a.DeletionTimestamp.IsZero()
+	}
 	if x, y := isReady(a), isReady(b); x != y {
 		return x
 	}

@@ -522,7 +522,11 @@ func TestWorld_OfTwoNodesOfAnInstanceOneBelongsToTheClaim(t *testing.T) {
 	is("while the first is silent", "second")
 	w.Observe(ready("first", 6, time.Hour, corev1.ConditionTrue))
 	is("when the first is back", "first")
-	w.Forget(ready("first", 7, time.Hour, corev1.ConditionTrue))
+	deleted := ready("first", 7, time.Hour, corev1.ConditionTrue)
+	deleted.DeletionTimestamp = &metav1.Time{Time: time.Unix(10_000, 0)}
+	w.Observe(deleted)
+	is("when somebody has deleted the first", "second")
+	w.Forget(ready("first", 8, time.Hour, corev1.ConditionTrue))
 	is("without the first", "second")
 	if len(w.twins) > 0 {
 		t.Errorf("nodes of one instance are kept: %v", w.twins)

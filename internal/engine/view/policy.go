@@ -26,6 +26,10 @@ type Hindrances struct {
 	// for never: what came up before could not show it. No timeout ends a NodeClaim before
 	// BackGrace is over then.
 	Back time.Time
+	// Jumped is by how much the clock jumped ahead at JumpedAt, the last time that it did; zero for
+	// never. NodeClaims from before have so much more time.
+	Jumped   time.Duration
+	JumpedAt time.Time
 	// ExactNamespaces says that the cluster's scheduler looks at the labels of each namespace
 	// for a namespace selector of pod affinity, as from Kubernetes 1.37 on. Older ones take
 	// some selectors for such of every namespace; see topology.Build.

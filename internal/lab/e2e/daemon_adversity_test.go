@@ -15,6 +15,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/ec2sim"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/faults"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/share"
 )
 
 // adversity is a fault that is in force while a Deployment grows.
@@ -67,6 +68,7 @@ func TestDaemonAdversity(t *testing.T) {
 		{"Daemon_FrozenAndThawed", adversity{fault: "daemon-freeze", lasts: 2 * long}},
 		{"Machine_JoinsTwice", adversity{fault: "joins-twice", lasts: short}},
 	}
+	rows = share.Of(t.Name(), 2, rows)
 	pools := map[string]pool{}
 	for _, row := range rows {
 		name := strings.ToLower(strings.ReplaceAll(row.name, "_", "-"))

@@ -2,6 +2,7 @@ package ec2sim
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/awssim/wire"
 )
@@ -15,8 +16,8 @@ type tokenUse struct {
 
 // once carries out the request of a client token one time: the same request
 // again gets the same answer, the failure included; another request with that
-// token is refused. A refusal by IAM is no answer and is not kept. Without a
-// token, and in a dry run, it just runs.
+// token is refused. A refusal by IAM, or because of something that is not there,
+// is no answer and is not kept. Without a token, and in a dry run, it just runs.
 func (c *call) once(token string, dry bool, run func() (any, error)) (any, error) {
 	if token == "" || dry {
 		return run()
@@ -31,7 +32,7 @@ func (c *call) once(token string, dry bool, run func() (any, error)) (any, error
 	}
 	answer, err := run()
 	var refused *wire.Error
-	if !errors.As(err, &refused) || refused.Code != "UnauthorizedOperation" {
+	if !errors.As(err, &refused) || refused.Code != "UnauthorizedOperation" && !strings.Contains(refused.Code, ".NotFound") {
 		c.s.tokens[key] = tokenUse{params, answer, err}
 	}
 	return answer, err
