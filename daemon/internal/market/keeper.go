@@ -36,6 +36,9 @@ const (
 	// askWait is how long an answer of many pages may take, and sweepWait how long a sweep
 	// waits for answers.
 	askWait, sweepWait = 2 * time.Minute, 5 * time.Second
+	// replyLasts is how old a question may be whose reply is taken. A Keeper that sweeps takes all
+	// sooner; one that waits to be elected may have had a reply for days.
+	replyLasts = askWait + time.Minute
 	// leastPart is which part of the last answer, or of the daemon's own table, an answer
 	// must have to count.
 	leastPart = 2
@@ -134,6 +137,9 @@ func (k *Keeper) Sweep(ctx context.Context, now time.Time) error {
 // ask asks all that is due, each question on its own, and takes what is answered within the
 // wait. It says whether there are news. What takes longer is taken later.
 func (k *Keeper) ask(ctx context.Context, wait time.Duration) (news bool) {
+	for len(k.replies) > 0 { // before it is seen what is due: some may be too old
+		news = k.take(<-k.replies) || news
+	}
 	now := k.Now()
 	for _, name := range groups() {
 		q := k.asked[name]
@@ -148,7 +154,7 @@ func (k *Keeper) ask(ctx context.Context, wait time.Duration) (news bool) {
 		go func() {
 			limited, cancel := context.WithTimeout(ctx, askWait)
 			defer cancel()
-			r := reply{name: name}
+			r := reply{name: name, asked: now}
 			err := q.ask(limited, now, &r.live)
 			r.err = usable(err, q.entries(&r.live), least)
 			k.replies <- r
@@ -169,10 +175,14 @@ func (k *Keeper) ask(ctx context.Context, wait time.Duration) (news bool) {
 	return news
 }
 
-// take takes a reply, and says whether it is an answer.
+// take takes a reply, and says whether it is an answer. One to a question of long ago is dropped,
+// so that it is time to ask again.
 func (k *Keeper) take(r reply) bool {
-	q := k.asked[r.name]
-	q.asking, q.tried = false, k.Now()
+	q, now := k.asked[r.name], k.Now()
+	if q.asking = false; now.Sub(r.asked) > replyLasts {
+		return false
+	}
+	q.tried = now
 	unread := errors.Is(r.err, aws.ErrUnread)
 	if said := text(r.err); said != q.said {
 		switch q.said = said; {
@@ -188,7 +198,10 @@ func (k *Keeper) take(r reply) bool {
 		q.err, q.failures = r.err, q.failures+1
 		return false
 	}
-	q.err, q.failures, q.answered = nil, 0, q.tried
+	q.err, q.failures, q.answered = nil, 0, r.asked
+	if now.Before(r.asked) { // the clock went back
+		q.answered = now
+	}
 	q.copy(&k.live, &r.live)
 	return true
 }

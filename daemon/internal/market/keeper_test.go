@@ -332,6 +332,57 @@ func TestKeeper_AGroupThatHangsHoldsUpNoOther(t *testing.T) {
 	})
 }
 
+// standby is the Keeper of a replica that has asked AWS when it started, and then waits.
+func (r *region) standby() *Keeper {
+	k := r.keeper()
+	k.Ahead(r.t.Context())
+	synctest.Wait()
+	r.spot = map[string]map[string]quantity.Money{"m5.large": {"us-west-2a": 35}}
+	return k
+}
+
+// A replica waits for days until it is elected.
+func TestKeeper_WhatAReplicaWasToldLongBeforeItIsElectedReplacesNothingThatIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRegion(t)
+		waits := r.standby()
+		r.now = r.now.Add(72 * time.Hour)
+		leader := r.keeper()
+		leader.Begin(t.Context(), time.Minute)
+		r.after(leader, 0) // keeps the answers
+		kept := r.now
+		r.now = r.now.Add(5 * time.Minute)
+		for _, g := range groups() {
+			r.fails[g] = errors.New("no route")
+		}
+		waits.Begin(t.Context(), time.Minute)
+		r.want("when it is elected", 90, 35)
+		r.after(waits, 0)
+		r.want("after its first sweep", 90, 35)
+		for _, g := range r.report {
+			if !g.Answered.Equal(kept) {
+				t.Errorf("%s are reported of %s, want %s", g.Name, g.Answered, kept)
+			}
+		}
+	})
+}
+
+func TestKeeper_AReplicaThatIsElectedAsksAgainForWhatNobodyHasKept(t *testing.T) {
+	for after, want := range map[time.Duration]quantity.Money{30 * time.Second: 30, 72 * time.Hour: 35} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRegion(t)
+			waits := r.standby()
+			asked := r.now
+			r.now = r.now.Add(after)
+			waits.Begin(t.Context(), time.Minute)
+			r.want("elected after "+after.String(), 90, want)
+			if r.after(waits, 0); want == 30 && !r.report[0].Answered.Equal(asked) {
+				t.Errorf("reported as of %s, but asked at %s", r.report[0].Answered, asked)
+			}
+		})
+	}
+}
+
 func TestKeeper_ATypeThatNobodyKnowsIsAskedForOnceAnHour(t *testing.T) {
 	r := newRegion(t)
 	k := r.keeper()

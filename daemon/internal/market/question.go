@@ -30,7 +30,7 @@ type question struct {
 	copy    func(to, from *catalog.Live)
 	listed  int // entries of the daemon's own table
 
-	tried, answered time.Time // the ends of the last try and of the last that AWS answered
+	tried, answered time.Time // the end of the last try, and the begin of the last that AWS answered
 	failures        int       // since then
 	err             error     // of the last try
 	said            string    // what was logged last
@@ -40,9 +40,10 @@ type question struct {
 
 // reply is what came of a question about a group.
 type reply struct {
-	name string
-	live catalog.Live // the group alone
-	err  error
+	name  string
+	asked time.Time
+	live  catalog.Live // the group alone
+	err   error
 }
 
 func questions(c Cloud, table catalog.Market) map[string]*question {
