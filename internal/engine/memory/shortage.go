@@ -40,12 +40,12 @@ type Shortages struct {
 	Unavailable []Penalty // sorted by scope
 	Failing     []Failing // sorted by pool and segment
 
-	pace int64 // see Paced; zero is 1,000
+	Pace int64 // see Paced; zero is 1,000
 }
 
 // Paced makes shortages whose pauses are shorter, for laboratories whose time goes faster: by how
 // many thousandths of their own pace.
-func Paced(thousandths int64) Shortages { return Shortages{pace: thousandths} }
+func Paced(thousandths int64) Shortages { return Shortages{Pace: thousandths} }
 
 // paced is how long a pause is at the pace.
 func paced(d time.Duration, thousandths int64) time.Duration {
@@ -123,14 +123,14 @@ func (s *Shortages) penalize(lacks []Lack, failed bool, now time.Time) (news, fr
 		i, found := slices.BinarySearchFunc(known, scope, func(p Penalty, scope catalog.Scope) int { return p.Compare(scope) })
 		switch {
 		case !found:
-			added, news, fresh = append(added, Penalty{scope, now.Add(paced(firstPause, s.pace)), firstPause, l.Why}), true, true
+			added, news, fresh = append(added, Penalty{scope, now.Add(paced(firstPause, s.Pace)), firstPause, l.Why}), true, true
 		case now.Before(known[i].Until):
 		default:
 			pause := firstPause
 			if news = true; failed {
 				pause = min(2*known[i].Pause, longestPause)
 			}
-			known[i] = Penalty{scope, now.Add(paced(pause, s.pace)), pause, l.Why}
+			known[i] = Penalty{scope, now.Add(paced(pause, s.Pace)), pause, l.Why}
 		}
 	}
 	known = append(known, added...)
@@ -155,7 +155,7 @@ func (s *Shortages) fail(t Tried, again bool, now time.Time) {
 		}
 		x := &s.Failing[i]
 		if x.Failures, x.Last = x.Failures+1, now; again {
-			x.Retry = now.Add(paced(retryGap, s.pace))
+			x.Retry = now.Add(paced(retryGap, s.Pace))
 		}
 	}
 }
