@@ -1,6 +1,7 @@
 package nodeclass
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -19,8 +20,9 @@ const (
 	// collectAge is how old an instance profile is at least that Collect deletes.
 	collectAge = time.Hour
 	// collectMost is how many instance profiles one Collect tries to delete at most, with two calls
-	// each, and collectFaults after how many that it cannot delete it gives up. An account may
-	// have 1,000 (IAM user guide, quotas).
+	// each, and collectFaults after how many that it cannot delete it gives up. Those that stayed
+	// the most often come last, so that they keep no other from its turn. An account may have
+	// 1,000 (IAM user guide, quotas).
 	collectMost, collectFaults = 50, 3
 )
 
@@ -46,6 +48,9 @@ func (r *Reconciler) Collect(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
+	tries := r.stayed
+	r.stayed = map[string]int{} // only of those that are there
+	slices.SortStableFunc(listed, func(a, b aws.InstanceProfile) int { return cmp.Compare(tries[a.ID], tries[b.ID]) })
 	var faults []error
 	needed, left, tried := r.neededProfiles(nil), len(listed), 0
 	for _, p := range listed {
@@ -53,10 +58,12 @@ func (r *Reconciler) Collect(ctx context.Context, now time.Time) error {
 			continue
 		}
 		r.suspects[p.ID] = true
+		r.stayed[p.ID] = tries[p.ID]
 		if !before[p.ID] || tried >= collectMost || len(faults) >= collectFaults {
 			continue
 		}
 		tried++
+		r.stayed[p.ID]++
 		switch deleted, err := r.collect(ctx, p.Name); {
 		case err != nil:
 			faults = append(faults, err)

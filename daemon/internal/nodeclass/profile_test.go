@@ -484,16 +484,47 @@ func TestCollect_DeletesAFewAtATimeAndCountsWhatIsLeft(t *testing.T) {
 	}
 }
 
+// Profiles that cannot be deleted, or that are somebody else's, keep no other from its turn.
+func TestCollect_WhatStaysHoldsUpNoOther(t *testing.T) {
+	w, _ := newWorld()
+	iam := &manyProfiles{names: map[string]aws.InstanceProfile{}, held: map[string]bool{}, err: errors.New("in use")}
+	r := w.reconciler(iam)
+	gone := r.facts().profileOf(&awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "gone", UID: "v"}})
+	add := func(name string, tags map[string]string) {
+		iam.names[name] = aws.InstanceProfile{Name: name, ID: name, Path: gone.Path(), Tags: tags}
+	}
+	for i := range 2 * collectFaults {
+		name := fmt.Sprintf("a%d", i)
+		add(name, gone.Tags(nil))
+		iam.held[name] = true
+	}
+	for i := range collectMost {
+		add(fmt.Sprintf("b%d", i), nil)
+	}
+	add("c", gone.Tags(nil))
+	for range 5 {
+		_ = r.Collect(t.Context(), time.Now())
+	}
+	if _, there := iam.names["c"]; there || len(iam.names) != 2*collectFaults+collectMost {
+		t.Errorf("%d profiles are there, c among them: %v", len(iam.names), there)
+	}
+}
+
 // manyProfiles is an IAM with these instance profiles.
 type manyProfiles struct {
 	profiles
 	names map[string]aws.InstanceProfile
-	err   error // of deletions
+	err   error           // of deletions
+	held  map[string]bool // whose deletions fail; nil: all
 	tried int
 }
 
 func (m *manyProfiles) InstanceProfiles(context.Context, string) ([]aws.InstanceProfile, error) {
-	return slices.Collect(maps.Values(m.names)), nil
+	var out []aws.InstanceProfile
+	for _, name := range slices.Sorted(maps.Keys(m.names)) {
+		out = append(out, m.names[name])
+	}
+	return out, nil
 }
 
 func (m *manyProfiles) GetInstanceProfile(_ context.Context, name string) (aws.InstanceProfile, error) {
@@ -501,7 +532,7 @@ func (m *manyProfiles) GetInstanceProfile(_ context.Context, name string) (aws.I
 }
 
 func (m *manyProfiles) DeleteInstanceProfile(_ context.Context, name, _ string) error {
-	if m.err != nil {
+	if m.err != nil && (m.held == nil || m.held[name]) {
 		m.tried++
 		return m.err
 	}

@@ -101,6 +101,7 @@ type Reconciler struct {
 	permissions sync.Map        // the launch that EC2 has allowed, by the uid of the class
 	answers     answers         // of SSM and IAM
 	suspects    map[string]bool // ids of the instance profiles that nothing needed at the last Collect
+	stayed      map[string]int  // how often Collect has tried to delete a profile that is there still, by id
 }
 
 // New makes a Reconciler; Run starts it.
