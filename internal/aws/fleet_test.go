@@ -2,6 +2,7 @@ package aws
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"testing"
@@ -134,6 +135,21 @@ func TestLaunched_OtherErrorsAreNotALackOfCapacity(t *testing.T) {
 	}
 	if _, err := launched(request(), &ec2.CreateFleetOutput{}); err == nil {
 		t.Error("an empty answer is a success")
+	}
+}
+
+func TestOfProfile_KnowsALaunchThatFailedBecauseOfItsProfile(t *testing.T) {
+	for message, want := range map[string]bool{
+		"Value (x) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name": true,
+		`IAM Instance Profile "arn:aws:iam::1:instance-profile/x" has no associated IAM Roles`:          true,
+		"Value (x) for parameter keyName is invalid":                                                    false,
+	} {
+		_, err := launched(LaunchRequest{}, &ec2.CreateFleetOutput{Errors: []ec2types.CreateFleetError{
+			{ErrorCode: awssdk.String("InvalidParameterValue"), ErrorMessage: awssdk.String(message)},
+		}})
+		if got := OfProfile(fmt.Errorf("nodeclaim launch: %w", err)); got != want {
+			t.Errorf("%s: %v, want %v", message, got, want)
+		}
 	}
 }
 

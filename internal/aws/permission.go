@@ -99,10 +99,21 @@ func allowed(err error) error {
 	switch {
 	case hasCode(err, "DryRunOperation", ""):
 		return nil
-	case hasCode(err, "InvalidParameterValue", "iamInstanceProfile"):
+	case isProfileUnknown(err):
 		return ErrProfileUnknown
-	case hasCode(err, "InvalidParameterValue", "has no associated IAM Roles"):
+	case isProfileEmpty(err):
 		return ErrProfileEmpty
 	}
 	return classify(err)
 }
+
+func isProfileUnknown(err error) bool {
+	return hasCode(err, "InvalidParameterValue", "iamInstanceProfile")
+}
+
+func isProfileEmpty(err error) bool {
+	return hasCode(err, "InvalidParameterValue", "has no associated IAM Roles")
+}
+
+// OfProfile says whether a launch failed because of its instance profile.
+func OfProfile(err error) bool { return isProfileUnknown(err) || isProfileEmpty(err) }

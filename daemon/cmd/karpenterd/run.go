@@ -275,7 +275,8 @@ func (d *daemon) work(ctx context.Context) error {
 	}
 	pools := &pool.Keeper{World: d.world, Pools: d.pools()}
 	recorder := d.recorder()
-	seen := witness{recorder, pools}
+	classes := d.classes()
+	seen := witness{recorder, pools, classes.ProfileFailed}
 	decisions := loop.New(loop.Config{
 		Panicked: d.panicked(ctx), Working: func() func() { return d.health.Begin("a decision", decisionWithin) },
 		World: d.world, Recorder: recorder, Policy: d.config.Policy, WorkLimit: loop.WorkLimit, Logger: d.logger.Named("loop"), Learn: d.learnNow,
@@ -289,7 +290,6 @@ func (d *daemon) work(ctx context.Context) error {
 	}
 	claims.Hasten(d.config.Factor)
 	claims.Start()
-	classes := d.classes()
 	classes.CountReservations(ctx)
 	podEvents := podevent.New(d.world, d.kube.NodeClaims, d.logger.Named("podevent"), time.Now, d.metrics.Queues())
 	unsubscribe := d.world.Subscribe(world.Subscriber{

@@ -16,7 +16,7 @@ import (
 // How long answers count that seldom change. A class that somebody edits is resolved anew at
 // once, whatever is kept. Karpenter keeps parameters of AWS for 24 hours and looks every 30
 // minutes whether their images are deprecated, those of users for 5 minutes, and instance
-// profiles for 15.
+// profiles for 15. Here profiles count for less: see profileLasts.
 const (
 	// publicLasts is for parameters in which AWS names its images.
 	publicLasts = 30 * time.Minute
@@ -24,8 +24,10 @@ const (
 	// and for parameters of AWS that do not exist yet.
 	parameterLasts = 5 * time.Minute
 	// profileLasts is for the instance profile of a class's role. EC2's word that it cannot
-	// launch with the profile ends it.
-	profileLasts = 15 * time.Minute
+	// launch with the profile ends it. Terraform may delete the role and make it again, which
+	// empties the profile: nodes launched before somebody looks have no rights. 12 calls an hour
+	// for each class are few for IAM.
+	profileLasts = 5 * time.Minute
 )
 
 // answers is what AWS has said about parameters and instance profiles. The zero value is ready.

@@ -89,7 +89,7 @@ func resting(t *testing.T) (*world, *Reconciler, *counting) {
 }
 
 // A ready class that nobody changes asks EC2 three times a minute, SSM for its five parameters
-// every half hour, and IAM every quarter of an hour.
+// every half hour, and IAM every five minutes.
 func TestReconcile_AnHourAtRestTakesFewCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _, c := resting(t)
@@ -100,7 +100,7 @@ func TestReconcile_AnHourAtRestTakesFewCalls(t *testing.T) {
 		}
 		got := c.since()
 		t.Logf("calls in an hour: %v", got)
-		for service, most := range map[string]int{"EC2": 60*3 + 2*2, "SSM": 2 * 5, "IAM": 4} {
+		for service, most := range map[string]int{"EC2": 60*3 + 2*2, "SSM": 2 * 5, "IAM": 12} {
 			if got[service] == 0 || got[service] > most {
 				t.Errorf("%s: %d calls, want %d at most", service, got[service], most)
 			}
@@ -165,6 +165,34 @@ func TestImages_AParameterOfTheUserCountsForFiveMinutes(t *testing.T) {
 			t.Errorf("after %s: asked for %s, want %s", x.after, s.asked[0].ID, x.want)
 		}
 	}
+}
+
+// Terraform may delete the node role and make it again, which empties the profile.
+func TestProfile_IsLookedAtAgainAfterFiveMinutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, _, c := resting(t)
+		for range 3 {
+			c.since()
+			time.Sleep(5*time.Minute + refreshReady)
+			if got := c.since(); got["IAM"] == 0 {
+				t.Errorf("calls %v: nobody has looked", got)
+			}
+		}
+	})
+}
+
+// A launch shows that the profile is empty before the next look at it.
+func TestProfile_IsLookedAtAtOnceWhenALaunchFailsBecauseOfIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, r, c := resting(t)
+		time.Sleep(refreshReady / 2)
+		c.since()
+		r.ProfileFailed("default")
+		synctest.Wait()
+		if got := c.since(); got["IAM"] != 1 {
+			t.Errorf("calls %v", got)
+		}
+	})
 }
 
 // IAM is asked anew once EC2 says that it cannot launch with the profile.

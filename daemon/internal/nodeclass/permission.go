@@ -69,6 +69,16 @@ func profileFault(err error) bool {
 	return errors.Is(err, aws.ErrProfileUnknown) || errors.Is(err, aws.ErrProfileEmpty)
 }
 
+// ProfileFailed is told that a launch from the class has failed because of its instance profile:
+// what IAM and EC2 said of it before counts no more.
+func (r *Reconciler) ProfileFailed(name string) {
+	if class, known := r.Objects.EC2NodeClass(name); known {
+		r.permissions.Delete(class.UID)
+	}
+	r.answers.forgetProfile(name)
+	r.Enqueue(name)
+}
+
 // trial is a launch from the class as far as permissions look at it.
 func (r *Reconciler) trial(class *awsv1.EC2NodeClass) aws.Trial {
 	owner := awsspec.Owner{Cluster: r.Cluster().Name, NodePool: "any", NodeClass: class.Name}
