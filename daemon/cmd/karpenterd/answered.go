@@ -7,10 +7,13 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
 const (
@@ -45,17 +48,25 @@ func whenAnswered(ctx context.Context, logger hclog.Logger, check func() (string
 }
 
 // unansweredByAPIServer says whether the error is that the API server cannot be reached or cannot
-// answer now. That it refuses something, or is not who it should be, is an answer.
+// answer now. That it refuses something, or is not who it should be, is an answer. What the client
+// itself lacks, such as a program that gives it a token, is none of the API server's: every
+// *url.Error is a net.Error, so the errors in it count.
 func unansweredByAPIServer(err error) bool {
 	var certificate *tls.CertificateVerificationError
 	var status apierrors.APIStatus
-	var network net.Error
+	var network *net.OpError
+	var name *net.DNSError
+	var slow net.Error
 	switch {
 	case errors.As(err, &certificate):
 		return false
 	case errors.As(err, &status):
 		code := status.Status().Code
 		return code >= http.StatusInternalServerError || code == http.StatusTooManyRequests
+	case errors.As(err, &network):
+		return network.Op != "remote error" // so crypto/tls says what the other side refuses
+	case errors.As(err, &name), errors.As(err, &slow) && slow.Timeout(), utilnet.IsHTTP2ConnectionLost(err), utilnet.IsProbableEOF(err):
+		return true
 	}
-	return errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	return slices.ContainsFunc([]error{context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET}, func(is error) bool { return errors.Is(err, is) })
 }

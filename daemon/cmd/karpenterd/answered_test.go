@@ -1,11 +1,15 @@
 package main
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
+	"os/exec"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,6 +54,13 @@ func TestStart_EndsWithWhatTheAPIServerRefuses(t *testing.T) {
 		"another CA":    {&url.Error{Op: "Get", Err: &tls.CertificateVerificationError{Err: errors.New("unknown authority")}}, false},
 		"no definition": {errors.New("the cluster has no nodepools.karpenter.sh"), false},
 		"nobody there":  {refused(), true},
+		"no plugin":     {&url.Error{Op: "Get", Err: fmt.Errorf("getting credentials: exec: %w", &exec.Error{Name: "aws", Err: exec.ErrNotFound})}, false},
+		"HTTP":          {&url.Error{Op: "Get", Err: errors.New("http: server gave HTTP response to HTTPS client")}, false},
+		"TLS refused":   {&url.Error{Op: "Get", Err: &net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")}}, false},
+		"no such name":  {&url.Error{Op: "Get", Err: &net.DNSError{Err: "no such host", IsNotFound: true}}, true},
+		"no answer":     {&url.Error{Op: "Get", Err: context.DeadlineExceeded}, true},
+		"cut off":       {&url.Error{Op: "Get", Err: io.EOF}, true},
+		"reset":         {&url.Error{Op: "Get", Err: syscall.ECONNRESET}, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
