@@ -17,7 +17,7 @@ import (
 // panicked counts a decision that panicked, and keeps its input.
 func (d *daemon) panicked(ctx context.Context) func(engine.Input, *replay.FaultError) {
 	keeper := &replay.Keeper{
-		Version: version, Write: d.store().KeepFault, Logger: d.logger,
+		Version: version, Write: d.store().KeepFault, Read: d.store().Fault, Logger: d.logger,
 		Where: fmt.Sprintf("configmap %s/%s, key %s", d.config.Namespace, install.CatalogueName, market.FaultKey),
 	}
 	return func(in engine.Input, fault *replay.FaultError) {

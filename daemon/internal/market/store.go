@@ -113,6 +113,9 @@ func (s Store) KeepFault(ctx context.Context, packed []byte) error {
 	return s.put(ctx, FaultKey, packed)
 }
 
+// Fault returns what KeepFault kept last; nothing where there is none.
+func (s Store) Fault(ctx context.Context) ([]byte, error) { return s.read(ctx, FaultKey) }
+
 func unreadable(key string, err error) error {
 	return fmt.Errorf("configmap %q read %s: %w", install.CatalogueName, key, err)
 }

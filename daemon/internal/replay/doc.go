@@ -7,6 +7,6 @@
 // so a Record says whether its decision panicked again when it was read back.
 //
 // Invariants: a Record is made smaller until nothing can be taken out of it and it still panics
-// at the same place, or its time is over. It is at most Most bytes. One is kept an hour at most,
-// and the loop does not wait for it.
+// at the same place, or its time is over. It is at most Most bytes. One is kept an hour at
+// most, whichever daemon made it, and the loop does not wait for it.
 package replay

@@ -3,6 +3,7 @@ package replay
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/gob"
 	"errors"
 	"fmt"
@@ -70,13 +71,16 @@ func (r Record) Input() (engine.Input, error) {
 // Replay makes the decision again, and those that follow from it while nothing changes; it
 // returns the fault, or nil if none panics.
 func Replay(decide Decide, in engine.Input) *FaultError {
-	fault, _ := replay(decide, in, stepsMost)
+	fault, _ := replay(context.Background(), decide, in, stepsMost)
 	return fault
 }
 
-// replay makes so many decisions at most, and says how many it made.
-func replay(decide Decide, in engine.Input, most int) (*FaultError, int) {
+// replay makes so many decisions at most until the context ends, and says how many it made.
+func replay(ctx context.Context, decide Decide, in engine.Input, most int) (*FaultError, int) {
 	for n := range most {
+		if ctx.Err() != nil {
+			return nil, n
+		}
 		out, fault := Try(decide, in)
 		if fault != nil {
 			return fault, n + 1

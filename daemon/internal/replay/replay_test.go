@@ -142,6 +142,71 @@ func TestKeeper_KeepsOneRecordAnHour(t *testing.T) {
 	})
 }
 
+// A daemon that starts again, or is elected, does not overwrite the record of the one before.
+func TestKeeper_ARecordOfTheLastHourStaysWhicheverDaemonMadeIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		decide := atFault("default/web-00000")
+		in := fleet(t, 1)
+		in.Now = time.Now()
+		_, fault := Try(decide, in)
+		var kept []byte
+		n := 0
+		for _, pause := range []time.Duration{59 * time.Minute, time.Minute, 0} {
+			k := &Keeper{
+				Decide: decide, Logger: hclog.NewNullLogger(), Read: func(context.Context) ([]byte, error) { return kept, nil },
+				Write: func(_ context.Context, p []byte) error { kept = p; n++; return nil },
+			}
+			k.Panicked(t.Context(), in, fault)
+			k.Wait()
+			if want := map[time.Duration]int{59 * time.Minute: 1, time.Minute: 1, 0: 2}[pause]; n != want {
+				t.Errorf("%d records, want %d", n, want)
+			}
+			time.Sleep(pause)
+			in.Now = time.Now()
+		}
+	})
+}
+
+// The record is for who mends the daemon; to make it must not end the daemon.
+func TestKeeper_APanicWhileTheRecordIsMadeEndsNothing(t *testing.T) {
+	var out bytes.Buffer
+	in := fleet(t, 1)
+	k := &Keeper{
+		Decide: func(engine.Input) engine.Output { return engine.Output{} }, Logger: hclog.New(&hclog.LoggerOptions{Output: &out}),
+		Write: func(context.Context, []byte) error { panic("too bad") },
+	}
+	k.Panicked(t.Context(), in, &FaultError{Says: "x"})
+	k.Wait()
+	if !strings.Contains(out.String(), "too bad") {
+		t.Errorf("log:\n%s", out.String())
+	}
+}
+
+// A search in which each decision takes long ends all the same, and at once when the daemon ends.
+func TestKeeper_TheSearchForASmallerRecordIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := fleet(t, 4)
+		const decision = 5 * time.Second
+		slow := func(engine.Input) engine.Output { time.Sleep(decision); return engine.Output{} }
+		k := &Keeper{Decide: slow, Logger: hclog.NewNullLogger(), Write: func(context.Context, []byte) error { return nil }}
+		began := time.Now()
+		k.Panicked(t.Context(), in, &FaultError{Says: "x"})
+		k.Wait()
+		if took := time.Since(began); took > smallerWithin+decision {
+			t.Errorf("it took %s", took)
+		}
+		time.Sleep(every)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		began = time.Now()
+		k.Panicked(ctx, in, &FaultError{Says: "x"})
+		k.Wait()
+		if took := time.Since(began); took > decision {
+			t.Errorf("it took %s after the daemon has ended", took)
+		}
+	})
+}
+
 func TestRecord_HasNoEnvironmentSecretOrAnnotation(t *testing.T) {
 	const secret = "hunter2"
 	w := world.New(nil, catalog.Market{}, time.Now)

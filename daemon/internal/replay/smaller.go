@@ -1,17 +1,17 @@
 package replay
 
 import (
+	"context"
 	"slices"
-	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 )
 
 // smaller returns the objects without what the fault does not need, as far as it finds out until
-// the time is over. fails says whether the fault is there with the objects; it is with all.
-func smaller(all cluster.Objects, fails func(cluster.Objects) bool, until time.Time) cluster.Objects {
-	s := shrinker{fails: fails, until: until, least: all}
+// the context ends. fails says whether the fault is there with the objects; it is with all.
+func smaller(ctx context.Context, all cluster.Objects, fails func(cluster.Objects) bool) cluster.Objects {
+	s := shrinker{fails: fails, over: func() bool { return ctx.Err() != nil }, least: all}
 	reduce(&s, func(o *cluster.Objects) *[]cluster.Pod { return &o.Pods })
 	reduce(&s, func(o *cluster.Objects) *[]cluster.Workload { return &o.Workloads })
 	reduce(&s, func(o *cluster.Objects) *[]cluster.Claim { return &o.Claims })
@@ -33,7 +33,7 @@ func smaller(all cluster.Objects, fails func(cluster.Objects) bool, until time.T
 // shrinker has the least objects that are known to have the fault.
 type shrinker struct {
 	fails func(cluster.Objects) bool
-	until time.Time
+	over  func() bool
 	least cluster.Objects
 }
 
@@ -41,7 +41,7 @@ type shrinker struct {
 // and so on.
 func reduce[T any](s *shrinker, of func(*cluster.Objects) *[]T) {
 	for part := len(*of(&s.least)); part > 0; part /= 2 {
-		for from := 0; from < len(*of(&s.least)) && time.Now().Before(s.until); {
+		for from := 0; from < len(*of(&s.least)) && !s.over(); {
 			less := s.least
 			list := of(&less)
 			*list = slices.Concat((*list)[:from], (*list)[min(from+part, len(*list)):])
