@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -19,7 +20,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
-// conditionElected is the condition of the daemon's own pod that says when it was elected.
+// conditionElected is the condition of the daemon's own pod that says whether and when it was
+// elected. It is missing on a pod that never was.
 const conditionElected corev1.PodConditionType = "karpenterd.sh/Elected"
 
 const (
@@ -97,19 +99,38 @@ func (c catchingUp) mark(ctx context.Context) error {
 
 // write writes to the daemon's own pod, and returns the version that it has then.
 func (c catchingUp) write(ctx context.Context, n int) (uint64, error) {
-	now := time.Now()
-	patch, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []any{map[string]any{
-		"type": conditionElected, "status": corev1.ConditionTrue, "reason": "Elected",
-		"lastTransitionTime": now.UTC().Format(time.RFC3339), "message": fmt.Sprintf("elected at %s, mark %d", now.UTC().Format(time.RFC3339Nano), n+1),
-	}}}})
-	if err != nil {
-		return 0, err
-	}
-	is, err := c.clients.Core.CoreV1().Pods(c.namespace).Patch(ctx, c.pod, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: translate.FieldManager}, "status")
+	is, err := c.set(ctx, corev1.ConditionTrue, "Elected", fmt.Sprintf("elected at %s, mark %d", time.Now().UTC().Format(time.RFC3339Nano), n+1))
 	if err != nil {
 		return 0, err
 	}
 	return strconv.ParseUint(is.ResourceVersion, 10, 64)
+}
+
+// set sets the condition of the daemon's own pod.
+func (c catchingUp) set(ctx context.Context, status corev1.ConditionStatus, reason, message string) (*corev1.Pod, error) {
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []any{map[string]any{
+		"type": conditionElected, "status": status, "reason": reason, "lastTransitionTime": time.Now().UTC().Format(time.RFC3339), "message": message,
+	}}}})
+	if err != nil {
+		return nil, err
+	}
+	return c.clients.Core.CoreV1().Pods(c.namespace).Patch(ctx, c.pod, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: translate.FieldManager}, "status")
+}
+
+// stand takes back what the process before this one has written on the pod, which has lost its
+// election: its container starts again in the same pod.
+func (c catchingUp) stand(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, markWithin)
+	defer cancel()
+	pod, err := c.clients.Core.CoreV1().Pods(c.namespace).Get(ctx, c.pod, metav1.GetOptions{})
+	if err == nil && slices.ContainsFunc(pod.Status.Conditions, func(x corev1.PodCondition) bool {
+		return x.Type == conditionElected && x.Status == corev1.ConditionTrue
+	}) {
+		_, err = c.set(ctx, corev1.ConditionFalse, "Waits", "waits to be elected")
+	}
+	if err != nil {
+		c.logger.Info("the condition of the daemon's own pod may be that of the process before", "condition", conditionElected, "error", err)
+	}
 }
 
 // brought says whether the world has the pod as of the version, or a later one.

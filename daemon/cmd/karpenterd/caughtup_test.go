@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -122,6 +123,29 @@ func TestCatchUp_ReadsAllPodsOnlyWhereTheWatchDoesNotBringTheMarks(t *testing.T)
 		server.Close()
 		if marked != c.marked || lists != c.lists {
 			t.Errorf("%s: %d marks and %d lists of all pods, want %d and %d", name, marked, lists, c.marked, c.lists)
+		}
+	}
+}
+
+// The container of a former leader starts again in the same pod, and waits there.
+func TestStand_APodSaysThatItIsElectedOnlyWhileItMayBe(t *testing.T) {
+	for status, want := range map[string]string{"True": "False", "False": "", "": ""} {
+		patched := ""
+		server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+			out.Header().Set("Content-Type", "application/json")
+			var p corev1.Pod
+			if r.Method == http.MethodPatch {
+				if err := json.NewDecoder(r.Body).Decode(&p); err != nil || len(p.Status.Conditions) != 1 {
+					t.Errorf("patch %+v: %v", p, err)
+				}
+				patched = string(p.Status.Conditions[0].Status)
+			}
+			_, _ = fmt.Fprintf(out, `{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"karpenter","name":"me"},"status":{"conditions":[{"type":%q,"status":%q}]}}`, conditionElected, status)
+		}))
+		catchingUp{clients: clients(t, server.URL), logger: hclog.NewNullLogger(), namespace: "karpenter", pod: "me"}.stand(t.Context())
+		server.Close()
+		if patched != want {
+			t.Errorf("with status %q: patched to %q, want %q", status, patched, want)
 		}
 	}
 }

@@ -129,6 +129,7 @@ func run(ctx context.Context, c config) error {
 			return err
 		}
 		d.health.Ready()
+		d.catchingUp().stand(ctx)
 		standby, elected := context.WithCancel(ctx)
 		defer elected()
 		group.Go(func() error { d.warm(standby); return nil })
@@ -386,11 +387,13 @@ func (d *daemon) learn(ctx context.Context) error {
 		d.reports.Begin(ctx)
 		d.market.Begin(ctx, catalogueWait)
 	}()
-	err := catchingUp{
-		clients: d.kube, world: d.world, keeper: d.keeper, logger: d.logger, namespace: d.config.Namespace, pod: d.config.PodName,
-	}.run(ctx)
+	err := d.catchingUp().run(ctx)
 	<-priced
 	return err
+}
+
+func (d *daemon) catchingUp() catchingUp {
+	return catchingUp{clients: d.kube, world: d.world, keeper: d.keeper, logger: d.logger, namespace: d.config.Namespace, pod: d.config.PodName}
 }
 
 // keep looks at an object that is watched before the fields are dropped that no decision
