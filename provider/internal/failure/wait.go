@@ -38,6 +38,8 @@ func waitRemedy(err error) string {
 	switch {
 	case late.Removal:
 		return "The finalizers say what holds the object: each is removed by the program that set it, so check that this program runs. Then apply or destroy again. " + longer
+	case late.Object.Kind == "Deployment" && strings.Contains(strings.Join(late.Containers, "\n"), "didn't match pod anti-affinity rules"): // so says the scheduler
+		return "Each replica takes a node of its own, and there are too few nodes that may have one. Add a node, set replicas = 1, or let replicas share a node with affinity = { pod_anti_affinity = {} }. Then apply again: nothing is replaced, and the apply waits again."
 	case late.Object.Kind == "Deployment" && len(late.Containers) > 0:
 		return fmt.Sprintf("The lines of the containers say why the pods do not run. Correct that, then apply again: nothing is replaced, and the apply waits again. For the whole log, run kubectl logs -n %s -l app.kubernetes.io/name=%s --tail=50.",
 			late.Object.Namespace, install.DefaultName)

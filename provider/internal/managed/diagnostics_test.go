@@ -100,7 +100,7 @@ func remedies() map[string]string {
 		"gone": "deleted in between", "address": "address and the certificate authority", "import": "import {", "state rm": "terraform state rm", "identity": "does not accept the provider's identity",
 		"definitions": "custom resource definitions first", "namespace": "Wait until the namespace is deleted", "again": "Apply again.", "action": "Allow that action", "credentials": "Check the AWS credentials",
 		"limit": "in a minute", "kubectl scale": "kubectl scale", "shared": "shared = true", "users": "still uses it", "region": "region and endpoints",
-		"older": "adopt_definitions = true in karpenter_daemon",
+		"replicas": "set replicas = 1", "older": "adopt_definitions = true in karpenter_daemon",
 	}
 }
 
@@ -110,6 +110,9 @@ func TestRemedy_BelongsToItsErrorAndToNoOther(t *testing.T) {
 	terminating := &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}}}}
 	conditions := func(e *kube.NotReadyError) { e.Conditions = []string{"Ready=Unknown"} }
 	containers := func(e *kube.NotReadyError) { e.Containers = []string{"pod p waits"} }
+	crowded := func(e *kube.NotReadyError) {
+		e.Containers = []string{"pod p is not scheduled: 0/1 nodes are available: 1 node(s) didn't match pod anti-affinity rules."}
+	}
 	for name, tt := range map[string]struct {
 		err  error
 		want string // keys of remedies
@@ -123,6 +126,7 @@ func TestRemedy_BelongsToItsErrorAndToNoOther(t *testing.T) {
 		"a class that needs time":              {late("EC2NodeClass", context.DeadlineExceeded, conditions), "conditions longer"},
 		"a class that nobody looked at":        {late("EC2NodeClass", context.DeadlineExceeded, nil), "longer no daemon"},
 		"a daemon whose containers crash":      {late("Deployment", context.DeadlineExceeded, containers), "containers"},
+		"a daemon with too few nodes":          {late("Deployment", context.DeadlineExceeded, crowded), "replicas"},
 		"a daemon whose pods are slow":         {late("Deployment", context.DeadlineExceeded, conditions), "longer pods"},
 		"an object that a finalizer holds":     {late("NodePool", context.DeadlineExceeded, func(e *kube.NotReadyError) { e.Removal = true }), "finalizers longer"},
 		"an API server that is away":           {late("NodePool", errors.Join(context.DeadlineExceeded, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}), conditions), "address"},
