@@ -285,9 +285,7 @@ func fill(t *testing.T, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				fill(t, v.Field(i))
-			}
+			fill(t, v.Field(i))
 		}
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))

@@ -261,15 +261,15 @@ func (v View) Closed(n *cluster.Node, c *cluster.Claim) bool {
 // registered.
 func (v View) RegisteredBy(c cluster.Claim) time.Time {
 	if !c.Launched {
-		return v.afterGrace(v.begun(c).Add(v.Policy.LaunchTimeout))
+		return v.afterGrace(begun(c, v.Policy.Hindrances).Add(v.Policy.LaunchTimeout))
 	}
-	return v.afterGrace(v.begun(c).Add(v.Policy.RegistrationTimeout))
+	return v.afterGrace(begun(c, v.Policy.Hindrances).Add(v.Policy.RegistrationTimeout))
 }
 
 // begun is when the NodeClaim was created, by the clock as it is since it jumped ahead.
-func (v View) begun(c cluster.Claim) time.Time {
-	if c.Created.Before(v.Policy.JumpedAt) {
-		return c.Created.Add(v.Policy.Jumped)
+func begun(c cluster.Claim, h Hindrances) time.Time {
+	if c.Created.Before(h.JumpedAt) {
+		return c.Created.Add(h.Jumped)
 	}
 	return c.Created
 }
@@ -297,5 +297,5 @@ func (v View) Stuck(c cluster.Claim) bool {
 
 // ReadyBy returns when the node of the NodeClaim should be ready for its pods.
 func (v View) ReadyBy(c cluster.Claim) time.Time {
-	return v.afterGrace(v.begun(c).Add(2 * v.Policy.RegistrationTimeout))
+	return v.afterGrace(begun(c, v.Policy.Hindrances).Add(2 * v.Policy.RegistrationTimeout))
 }
