@@ -77,17 +77,15 @@ func Replay(decide Decide, in engine.Input) *FaultError {
 
 // replay makes so many decisions at most until the context ends, and says how many it made.
 func replay(ctx context.Context, decide Decide, in engine.Input, most int) (*FaultError, int) {
-	for n := range most {
-		if ctx.Err() != nil {
-			return nil, n
-		}
+	n := 0
+	for ; n < most && ctx.Err() == nil; n++ {
 		out, fault := Try(decide, in)
 		if fault != nil {
 			return fault, n + 1
 		}
 		in.Memory = out.Memory
 	}
-	return nil, most
+	return nil, n
 }
 
 // Pack writes the record, compressed.
