@@ -79,11 +79,14 @@ func (c *Controller) lost(ctx context.Context, claim *v1.NodeClaim, node *corev1
 	if err != nil {
 		return false, fmt.Errorf("nodeclaim %s: %w", claim.Name, err)
 	}
-	i, err := c.Cloud.Instance(ctx, id)
-	if err != nil && !errors.Is(err, aws.ErrNotFound) {
+	switch i, err := c.Cloud.Instance(ctx, id); {
+	case errors.Is(err, aws.ErrNotFound):
+		return true, nil
+	case err != nil:
 		return false, fmt.Errorf("nodeclaim %s: %w", claim.Name, err)
+	default:
+		return i.Down(), nil
 	}
-	return err != nil || i.Down(), nil
 }
 
 // deadline is when the drain stops respecting PodDisruptionBudgets; zero is never. It
