@@ -26,11 +26,16 @@ const (
 type observer struct {
 	*run
 
+	looking    sync.Mutex // held during each look
 	mu         sync.Mutex
 	violations []string
 	hurt       map[string]bool // instances that a fault was about: what becomes of them is no decision
 	before     map[string]ec2sim.State
 	going      map[string]bool // NodeClaims that were in deletion
+
+	// complete says that all guarded pods have run, excused that a fault was about a node of one
+	// since the last calm.
+	complete, excused bool
 }
 
 func newObserver(r *run) *observer {
@@ -52,6 +57,13 @@ func (o *observer) found() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Clone(o.violations)
+}
+
+// begin notes that all is as it should be, and a round begins.
+func (o *observer) begin() {
+	o.looking.Lock()
+	defer o.looking.Unlock()
+	o.complete, o.excused = false, false
 }
 
 // hit notes that a fault is about the instance.
@@ -92,6 +104,8 @@ type scene struct {
 // look reads all and checks it; while the API server does not answer, only what EC2 shows. The
 // instances are read first: who has ended one has decided it before.
 func (o *observer) look(ctx context.Context) {
+	o.looking.Lock()
+	defer o.looking.Unlock()
 	s := scene{instances: o.instances()}
 	o.oneInstanceEach(s)
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -165,22 +179,28 @@ func (o *observer) voluntary(c v1.NodeClaim) bool {
 	return c.DeletionTimestamp != nil && c.Status.NodeName != "" && !o.isHurt(id)
 }
 
-// held: a node with a pod that must not be disrupted stays, and of pods with a
-// PodDisruptionBudget of one no two are evicted at once.
+// held: a node with a pod that must not be disrupted stays, and of pods whose
+// PodDisruptionBudget lets one be unavailable no two are, unless a fault was about a node of
+// theirs. One that is on its way out is unavailable only until another runs in its place.
 func (o *observer) held(s scene) {
 	node := map[string]corev1.Node{}
 	for _, n := range s.nodes {
 		node[n.Name] = n
 	}
-	evicted := 0
+	run := 0
 	for _, p := range s.pods {
-		n, there := node[p.Spec.NodeName]
-		if there && p.Labels["app"] == guarded && p.DeletionTimestamp != nil && !o.isHurt(instanceOf(n)) {
-			evicted++
+		if p.Labels["app"] != guarded {
+			continue
+		}
+		if n, there := node[p.Spec.NodeName]; there && o.isHurt(instanceOf(n)) {
+			o.excused = true
+		}
+		if p.DeletionTimestamp == nil && p.Status.Phase == corev1.PodRunning {
+			run++
 		}
 	}
-	if evicted > 1 {
-		o.violated("%d pods of the Deployment %s are evicted at once, and its PodDisruptionBudget allows one", evicted, guarded)
+	if o.complete = o.complete || run == fixedReplicas; o.complete && !o.excused && run < fixedReplicas-1 {
+		o.violated("%d of %d pods of the Deployment %s run, and its PodDisruptionBudget lets one be unavailable", run, fixedReplicas, guarded)
 	}
 	for _, c := range s.claims {
 		if o.going[string(c.UID)] || !o.voluntary(c) {

@@ -117,6 +117,7 @@ func once(ctx context.Context, o Options, schedule Schedule) (err error) {
 	}
 	for i, round := range schedule {
 		r.say("round %d of %d", i+1, len(schedule))
+		seen.begin()
 		began := time.Now()
 		if err := r.play(ctx, round, seen); err != nil {
 			return err
