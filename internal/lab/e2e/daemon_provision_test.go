@@ -94,6 +94,7 @@ func failedFleetIsPlannedAnew(t *testing.T, d *daemonLab) {
 	d.createPool(t, p)
 	d.deploy(t, p, 2)
 	d.running(t, p, 2)
+	d.eachHasOne(t, p) // a NodeClaim whose launch has just failed goes
 	for _, c := range d.oneInstanceEach(t, p) {
 		if c.Labels[instanceType] != dear {
 			t.Errorf("NodeClaim %s is a %s", c.Name, c.Labels[instanceType])
