@@ -178,6 +178,8 @@ func classify(err error) error {
 		return &classified{kind: ErrLaunchTemplateNotFound, err: err}
 	case isNotFound(code):
 		return &classified{kind: ErrNotFound, err: err}
+	case isExpired(code):
+		return &classified{kind: ErrCredentials, err: err}
 	}
 	if kind := kindOf(code); kind != nil {
 		return &classified{kind: kind, err: err}
@@ -202,7 +204,7 @@ func kindOf(code string) error {
 		return ErrConcurrent
 	case "IdempotentParameterMismatch":
 		return ErrIdempotentParameterMismatch
-	case "ExpiredToken", "ExpiredTokenException", "RequestExpired", "InvalidClientTokenId", "UnrecognizedClientException",
+	case "InvalidClientTokenId", "UnrecognizedClientException",
 		"SignatureDoesNotMatch", "InvalidSignatureException", "InvalidIdentityToken", "AuthFailure":
 		return ErrCredentials
 	}
@@ -216,6 +218,15 @@ const (
 	concurrentEvents = "ConcurrentModificationException"
 	concurrentEC2    = "ConcurrentTagAccess"
 )
+
+// isExpired says whether the credentials of the call have ended, or the clocks differ too much.
+func isExpired(code string) bool {
+	switch code {
+	case "ExpiredToken", "ExpiredTokenException", "RequestExpired":
+		return true
+	}
+	return false
+}
 
 func isNotFound(code string) bool {
 	switch code {

@@ -56,12 +56,8 @@ func endsSession(err error) bool {
 	if !errors.As(err, &api) {
 		return false
 	}
-	switch code := api.ErrorCode(); code {
-	case "ExpiredToken", "ExpiredTokenException", "RequestExpired":
-		return true
-	default:
-		return isUnauthorized(code) && strings.Contains(api.ErrorMessage(), "explicit deny in an identity-based policy")
-	}
+	code := api.ErrorCode()
+	return isExpired(code) || isUnauthorized(code) && strings.Contains(api.ErrorMessage(), "explicit deny in an identity-based policy")
 }
 
 // renew says whether there are other credentials now than those that a request was signed with.

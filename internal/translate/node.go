@@ -2,6 +2,7 @@ package translate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,12 +29,15 @@ func Node(n *corev1.Node, claim string, csi *storagev1.CSINode, drivers []string
 	for _, t := range n.Spec.Taints {
 		out.Disrupted = out.Disrupted || t.Key == v1.TaintDisrupted
 	}
-	for _, c := range n.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			out.Ready = c.Status == corev1.ConditionTrue
-		}
-	}
+	out.Ready = NodeReady(n)
 	return out
+}
+
+// NodeReady says whether the node's kubelet reports that it is ready.
+func NodeReady(n *corev1.Node) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 // Taints reads taints.

@@ -120,7 +120,7 @@ func (c *Collector) Sweep(ctx context.Context, _ time.Time) error {
 	for _, claim := range missing {
 		node, up, err := c.liveNode(ctx, claim)
 		faults = append(faults, err)
-		if err != nil || up && ready(node) {
+		if err != nil || up && translate.NodeReady(node) {
 			continue
 		}
 		vanished[claim.UID] = true
@@ -352,7 +352,7 @@ func (c *Collector) free(ctx context.Context, node *corev1.Node, owner metav1.Ow
 	if err != nil {
 		return fmt.Errorf("node %s: %w", node.Name, err)
 	}
-	if gone, err := c.instanceGone(ctx, id); err != nil || !gone {
+	if gone, err := c.instanceIs(ctx, id, aws.Instance.Gone); err != nil || !gone {
 		return err
 	}
 	live, err := c.Core.CoreV1().Nodes().Get(ctx, node.Name, metav1.GetOptions{})
@@ -362,20 +362,20 @@ func (c *Collector) free(ctx context.Context, node *corev1.Node, owner metav1.Ow
 	if err != nil {
 		return fmt.Errorf("node %s get: %w", node.Name, err)
 	}
-	if live.UID != node.UID || ready(live) {
+	if live.UID != node.UID || translate.NodeReady(live) {
 		return nil
 	}
 	c.Logger.Warn("remove node whose nodeclaim was removed by force and whose instance no longer exists", "node", node.Name, "nodeclaim", owner.Name)
 	return c.removeNode(ctx, live)
 }
 
-// instanceGone asks EC2 whether the instance no longer exists.
-func (c *Controller) instanceGone(ctx context.Context, id string) (bool, error) {
+// instanceIs asks EC2 whether the instance is so; one that no longer exists is.
+func (c *Controller) instanceIs(ctx context.Context, id string, so func(aws.Instance) bool) (bool, error) {
 	i, err := c.Cloud.Instance(ctx, id)
 	if errors.Is(err, aws.ErrNotFound) {
 		return true, nil
 	}
-	return err == nil && i.Gone(), err
+	return err == nil && so(i), err
 }
 
 // releaseReserved relabels a NodeClaim and its Node as on-demand when the capacity

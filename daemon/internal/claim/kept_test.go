@@ -52,7 +52,7 @@ func TestRegister_ReadsTheSameInReducedNodes(t *testing.T) {
 	seen := func(n *corev1.Node) []any {
 		reason, message := notInitialized(claim, n)
 		return []any{
-			n.Name, n.UID, n.ResourceVersion, n.DeletionTimestamp, n.Spec.ProviderID, ready(n), reason, message != "",
+			n.Name, n.UID, n.ResourceVersion, n.DeletionTimestamp, n.Spec.ProviderID, translate.NodeReady(n), reason, message != "",
 			n.Finalizers, n.OwnerReferences, n.Labels, n.Annotations, n.Spec.Taints,
 		}
 	}

@@ -192,16 +192,10 @@ func (c *Controller) initialize(ctx context.Context, claim *v1.NodeClaim, node *
 	return nil
 }
 
-func ready(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Status.Conditions, func(x corev1.NodeCondition) bool {
-		return x.Type == corev1.NodeReady && x.Status == corev1.ConditionTrue
-	})
-}
-
 // notInitialized returns Karpenter's reason why the node is not initialized; "" if it
 // is.
 func notInitialized(claim *v1.NodeClaim, node *corev1.Node) (reason, message string) {
-	if !ready(node) {
+	if !translate.NodeReady(node) {
 		return v1.ReasonNodeNotReady, "Node status is NotReady"
 	}
 	for _, startup := range claim.Spec.StartupTaints {

@@ -72,21 +72,18 @@ func (c *Controller) terminate(ctx context.Context, claim *v1.NodeClaim) (time.D
 // lost reports whether the node is not ready because its instance no longer exists, or somebody
 // has stopped it. Then no pod on it can be drained, and waiting would only delay their replacement.
 func (c *Controller) lost(ctx context.Context, claim *v1.NodeClaim, node *corev1.Node) (bool, error) {
-	if node == nil || ready(node) {
+	if node == nil || translate.NodeReady(node) {
 		return false, nil
 	}
 	_, id, err := awsspec.ParseProviderID(claim.Status.ProviderID)
 	if err != nil {
 		return false, fmt.Errorf("nodeclaim %s: %w", claim.Name, err)
 	}
-	switch i, err := c.Cloud.Instance(ctx, id); {
-	case errors.Is(err, aws.ErrNotFound):
-		return true, nil
-	case err != nil:
+	down, err := c.instanceIs(ctx, id, aws.Instance.Down)
+	if err != nil {
 		return false, fmt.Errorf("nodeclaim %s: %w", claim.Name, err)
-	default:
-		return i.Down(), nil
 	}
+	return down, nil
 }
 
 // deadline is when the drain stops respecting PodDisruptionBudgets; zero is never. It

@@ -50,9 +50,10 @@ func (w *World) linkNode(n *corev1.Node) {
 	case id == "":
 	case !known:
 		w.nodeOf[id] = n.Name
-	case first != n.Name && w.twins[id] == nil:
-		w.twins[id] = map[string]bool{first: true, n.Name: true}
 	case first != n.Name:
+		if w.twins[id] == nil {
+			w.twins[id] = map[string]bool{first: true}
+		}
 		w.twins[id][n.Name] = true
 	}
 	w.elect(id)
@@ -102,19 +103,13 @@ func better(a, b *corev1.Node) bool {
 	if a.DeletionTimestamp.IsZero() != b.DeletionTimestamp.IsZero() {
 		return a.DeletionTimestamp.IsZero()
 	}
-	if x, y := isReady(a), isReady(b); x != y {
+	if x, y := translate.NodeReady(a), translate.NodeReady(b); x != y {
 		return x
 	}
 	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
 		return a.CreationTimestamp.Before(&b.CreationTimestamp)
 	}
 	return a.Name < b.Name
-}
-
-func isReady(n *corev1.Node) bool {
-	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
 }
 
 func (w *World) touchNode(n *corev1.Node) {
