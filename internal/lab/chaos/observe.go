@@ -175,8 +175,7 @@ func (o *observer) decided(s scene) {
 // voluntary says whether the deletion of the NodeClaim is a decision of the daemon alone: its
 // node was registered, and no fault is about its instance.
 func (o *observer) voluntary(c v1.NodeClaim) bool {
-	id := c.Status.ProviderID[strings.LastIndexByte(c.Status.ProviderID, '/')+1:]
-	return c.DeletionTimestamp != nil && c.Status.NodeName != "" && !o.isHurt(id)
+	return c.DeletionTimestamp != nil && c.Status.NodeName != "" && !o.isHurt(instanceOf(c.Status.ProviderID))
 }
 
 // held: a node with a pod that must not be disrupted stays, and of pods whose
@@ -192,7 +191,7 @@ func (o *observer) held(s scene) {
 		if p.Labels["app"] != guarded {
 			continue
 		}
-		if n, there := node[p.Spec.NodeName]; there && o.isHurt(instanceOf(n)) {
+		if n, there := node[p.Spec.NodeName]; there && o.isHurt(instanceOf(n.Spec.ProviderID)) {
 			o.excused = true
 		}
 		if p.DeletionTimestamp == nil && p.Status.Phase == corev1.PodRunning {
@@ -215,8 +214,9 @@ func (o *observer) held(s scene) {
 	}
 }
 
-func instanceOf(n corev1.Node) string {
-	return n.Spec.ProviderID[strings.LastIndexByte(n.Spec.ProviderID, '/')+1:]
+// instanceOf is the id of the instance; empty where there is none yet.
+func instanceOf(providerID string) string {
+	return providerID[strings.LastIndexByte(providerID, '/')+1:]
 }
 
 // boundBefore says whether the pod runs, and was bound to its node before then.
@@ -261,7 +261,7 @@ func (o *observer) leftOver(ctx context.Context) (string, error) {
 	var left []string
 	has := map[string]bool{}
 	for _, c := range claims.Items {
-		id := c.Status.ProviderID[strings.LastIndexByte(c.Status.ProviderID, '/')+1:]
+		id := instanceOf(c.Status.ProviderID)
 		has[id] = true
 		if _, there := instances[id]; !there {
 			left = append(left, fmt.Sprintf("NodeClaim %s without a running instance (%q)", c.Name, id))
@@ -273,7 +273,7 @@ func (o *observer) leftOver(ctx context.Context) (string, error) {
 		}
 	}
 	for _, n := range nodes.Items {
-		if _, there := instances[instanceOf(n)]; !there {
+		if _, there := instances[instanceOf(n.Spec.ProviderID)]; !there {
 			left = append(left, "node "+n.Name+" without a running instance")
 		}
 	}

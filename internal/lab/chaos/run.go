@@ -5,16 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
@@ -78,13 +74,12 @@ func Run(ctx context.Context, o Options) error {
 // run is one life of a laboratory.
 type run struct {
 	Options
-	lab     *lab.Lab
-	core    kubernetes.Interface
-	claims  *kube.NodeClaims
-	applier *kube.Applier
-	client  faults.Client
-	first   map[int]usage // of each process, in its first calm
-	began   time.Time
+	lab    *lab.Lab
+	core   kubernetes.Interface
+	claims *kube.NodeClaims
+	client faults.Client
+	first  map[int]usage // of each process, in its first calm
+	began  time.Time
 }
 
 func (r *run) say(format string, args ...any) {
@@ -102,7 +97,7 @@ func once(ctx context.Context, o Options, schedule Schedule) (err error) {
 		return err
 	}
 	r := &run{Options: o, lab: l, client: faults.Client{URL: l.Faults.URL()}, first: map[int]usage{}, began: time.Now()}
-	defer func() { err = errors.Join(err, r.keepLog(), l.Close()) }()
+	defer func() { err = errors.Join(err, deploy.KeepLog(l, r.LogTo), l.Close()) }()
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
@@ -148,41 +143,30 @@ func (r *run) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	config := rest.CopyConfig(r.lab.AdminConfig)
-	config.QPS = -1
+	config := deploy.Unlimited(r.lab)
 	clients, err := kube.NewClients(config)
 	if err != nil {
 		return err
 	}
 	r.core, r.claims = clients.Core, clients.NodeClaims
-	if r.applier, err = kube.NewApplier(config); err != nil {
+	applier, err := kube.NewApplier(config)
+	if err != nil {
 		return err
 	}
 	objects, err := install.Objects(options)
 	if err != nil {
 		return err
 	}
-	if err := r.apply(ctx, kube.RolledOut, objects...); err != nil {
+	if err := deploy.Apply(ctx, applier, kube.RolledOut, objects...); err != nil {
 		return err
 	}
-	if err := r.apply(ctx, kube.ConditionTrue("Ready"), deploy.NodeClass(r.lab, className)); err != nil {
+	if err := deploy.Apply(ctx, applier, kube.ConditionTrue("Ready"), deploy.NodeClass(r.lab, className)); err != nil {
 		return err
 	}
-	if err := r.apply(ctx, kube.ConditionTrue("Ready"), pools()...); err != nil {
+	if err := deploy.Apply(ctx, applier, kube.ConditionTrue("Ready"), pools()...); err != nil {
 		return err
 	}
 	return r.createWorkload(ctx)
-}
-
-// apply declares the objects and waits for the last one.
-func (r *run) apply(ctx context.Context, done kube.Check, objects ...*unstructured.Unstructured) error {
-	for _, o := range objects {
-		if _, err := r.applier.Apply(ctx, o, false); err != nil {
-			return err
-		}
-	}
-	_, err := r.applier.Wait(ctx, kube.RefOf(objects[len(objects)-1]), done)
-	return err
 }
 
 // play lets the events of a round happen, each at its time.
@@ -306,30 +290,4 @@ func (r *run) refused(seen *observer, since time.Time) {
 			seen.violated("EC2 throttled %d calls of %s in one round", n, action)
 		}
 	}
-}
-
-// keepLog copies the daemon's logs.
-func (r *run) keepLog() error {
-	if r.LogTo == "" {
-		return nil
-	}
-	out, err := os.Create(r.LogTo)
-	if err != nil {
-		return fmt.Errorf("log keep: %w", err)
-	}
-	defer out.Close()
-	names, err := filepath.Glob(filepath.Join(r.lab.LogDir(), "*_"+install.DefaultName+".log"))
-	if err != nil {
-		return fmt.Errorf("log keep: %w", err)
-	}
-	for _, name := range names {
-		raw, err := os.ReadFile(name)
-		if err != nil {
-			return fmt.Errorf("log keep: %w", err)
-		}
-		if _, err := out.Write(raw); err != nil {
-			return fmt.Errorf("log keep: %w", err)
-		}
-	}
-	return nil
 }

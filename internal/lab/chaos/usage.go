@@ -1,11 +1,7 @@
 package chaos
 
 import (
-	"bufio"
 	"context"
-	"fmt"
-	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
@@ -44,31 +40,9 @@ func (r *run) flat(ctx context.Context, seen *observer) {
 
 // readUsage reads the metrics of the Go runtime and of the process.
 func readUsage(ctx context.Context, url string) (usage, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	values, err := deploy.Metrics(ctx, url, "go_goroutines", "process_resident_memory_bytes")
 	if err != nil {
-		return usage{}, fmt.Errorf("daemon's metrics read: %w", err)
+		return usage{}, err
 	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return usage{}, fmt.Errorf("daemon's metrics read: %w", err)
-	}
-	defer answer.Body.Close()
-	var u usage
-	lines := bufio.NewScanner(answer.Body)
-	for lines.Scan() {
-		name, value, _ := strings.Cut(lines.Text(), " ")
-		switch name {
-		case "go_goroutines":
-			u.goroutines, err = strconv.ParseFloat(value, 64)
-		case "process_resident_memory_bytes":
-			u.bytes, err = strconv.ParseFloat(value, 64)
-		}
-		if err != nil {
-			return usage{}, fmt.Errorf("daemon's metrics read: %s: %w", name, err)
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return usage{}, fmt.Errorf("daemon's metrics read: %w", err)
-	}
-	return u, nil
+	return usage{values[0], values[1]}, nil
 }

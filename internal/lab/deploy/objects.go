@@ -1,15 +1,10 @@
 package deploy
 
 import (
-	"fmt"
-	"os"
-	"strings"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
 )
 
@@ -28,19 +23,4 @@ func NodeClass(l *lab.Lab, name string) *unstructured.Unstructured {
 		"subnetSelectorTerms": discovery, "securityGroupSelectorTerms": discovery,
 		"amiSelectorTerms": []any{map[string]any{"alias": "al2023@latest"}}, "instanceProfile": NodeRole,
 	})
-}
-
-// MetricsURL is where a replica of the daemon serves its metrics. The stand-in of a
-// kubelet gave a loopback address to its process.
-func MetricsURL(pid int) (string, error) {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	if err != nil {
-		return "", fmt.Errorf("daemon's environment read: %w", err)
-	}
-	for variable := range strings.SplitSeq(string(raw), "\x00") {
-		if address, ok := strings.CutPrefix(variable, install.EnvBindAddress+"="); ok {
-			return fmt.Sprintf("http://%s:%d%s", address, install.MetricsPort, install.MetricsPath), nil
-		}
-	}
-	return "", fmt.Errorf("daemon's environment read: no %s", install.EnvBindAddress)
 }

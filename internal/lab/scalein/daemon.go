@@ -4,12 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -47,7 +41,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	d := &daemon{o, l}
-	defer func() { err = errors.Join(err, d.keepLog(), l.Close()) }()
+	defer func() { err = errors.Join(err, deploy.KeepLog(l, d.LogTo), l.Close()) }()
 	if err := d.install(ctx); err != nil {
 		return err
 	}
@@ -65,7 +59,7 @@ func (d *daemon) install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	applier, err := kube.NewApplier(unlimited(d.lab))
+	applier, err := kube.NewApplier(deploy.Unlimited(d.lab))
 	if err != nil {
 		return err
 	}
@@ -77,7 +71,7 @@ func (d *daemon) install(ctx context.Context) error {
 
 // bound reads from the daemon what any fleet for the pods costs at least.
 func (d *daemon) bound(ctx context.Context) (float64, error) {
-	core, err := kubernetes.NewForConfig(unlimited(d.lab))
+	core, err := kubernetes.NewForConfig(deploy.Unlimited(d.lab))
 	if err != nil {
 		return 0, fmt.Errorf("client create: %w", err)
 	}
@@ -94,58 +88,19 @@ func (d *daemon) bound(ctx context.Context) (float64, error) {
 		if err != nil {
 			return 0, err
 		}
-		return readMetric(ctx, url, boundMetric)
+		values, err := deploy.Metrics(ctx, url, boundMetric)
+		if err != nil {
+			return 0, err
+		}
+		return values[0], nil
 	}
 	return 0, errors.New("daemon's metrics read: the daemon does not run; the end of its log:\n" + d.logTail())
 }
 
-func readMetric(ctx context.Context, url, metric string) (float64, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return 0, fmt.Errorf("daemon's metrics read: %w", err)
-	}
-	answer, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, fmt.Errorf("daemon's metrics read: %w", err)
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	if err != nil {
-		return 0, fmt.Errorf("daemon's metrics read: %w", err)
-	}
-	for line := range strings.Lines(string(body)) {
-		if value, ok := strings.CutPrefix(line, metric+" "); ok {
-			return strconv.ParseFloat(strings.TrimSpace(value), 64)
-		}
-	}
-	return 0, fmt.Errorf("daemon's metrics read: no %s", metric)
-}
-
-// log is what the daemon has written.
-func (d *daemon) log() ([]byte, error) {
-	files, err := filepath.Glob(filepath.Join(d.lab.LogDir(), install.DefaultNamespace+"_*_"+install.DefaultName+".log"))
-	if err != nil || len(files) == 0 {
-		return nil, err
-	}
-	return os.ReadFile(files[0])
-}
-
 func (d *daemon) logTail() string {
-	text, err := d.log()
+	text, err := deploy.Log(d.lab)
 	if err != nil {
 		return err.Error()
 	}
 	return string(text[max(0, len(text)-4000):])
-}
-
-// keepLog copies the daemon's log to where the options want it.
-func (d *daemon) keepLog() error {
-	if d.LogTo == "" {
-		return nil
-	}
-	text, err := d.log()
-	if err != nil {
-		return fmt.Errorf("daemon's log read: %w", err)
-	}
-	return os.WriteFile(d.LogTo, text, 0o600)
 }

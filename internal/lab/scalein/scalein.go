@@ -11,11 +11,11 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/deploy"
 )
 
 // leastWatch is longer than the daemon takes between two proofs of its bound.
@@ -133,7 +133,7 @@ func Measure(ctx context.Context, o Options, s Subject) (err error) {
 }
 
 func (r *run) connect() error {
-	config := unlimited(r.of.Lab)
+	config := deploy.Unlimited(r.of.Lab)
 	var err error
 	if r.applier, err = kube.NewApplier(config); err != nil {
 		return err
@@ -145,24 +145,11 @@ func (r *run) connect() error {
 	return nil
 }
 
-// unlimited is the administrator's access, without a rate limit.
-func unlimited(l *lab.Lab) *rest.Config {
-	config := rest.CopyConfig(l.AdminConfig)
-	config.QPS = -1
-	return config
-}
-
-// apply applies the objects, and waits until the last one is as it has to be.
+// apply is deploy.Apply within the patience for one step.
 func apply(ctx context.Context, applier *kube.Applier, done kube.Check, objects ...*unstructured.Unstructured) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	for _, o := range objects {
-		if _, err := applier.Apply(ctx, o, false); err != nil {
-			return err
-		}
-	}
-	_, err := applier.Wait(ctx, kube.RefOf(objects[len(objects)-1]), done)
-	return err
+	return deploy.Apply(ctx, applier, done, objects...)
 }
 
 // say tells people what is going on.

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -18,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/deploy"
 )
 
 const (
@@ -30,7 +29,7 @@ const (
 	// a second on every platform of Linux that Go knows.
 	ticks = 100
 	// decisions is the metric that counts decisions.
-	decisions = "karpenter_scheduler_scheduling_duration_seconds_count "
+	decisions = "karpenter_scheduler_scheduling_duration_seconds_count"
 )
 
 // exemptPods has the pod identity webhook asked about the daemon's pod alone: to
@@ -176,22 +175,8 @@ func (r *run) sample(ctx context.Context) (whole, managed int, err error) {
 // hasDecided reads it from the daemon's metrics; one that does not serve them yet
 // has not.
 func hasDecided(ctx context.Context, url string) bool {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return false
-	}
-	answer, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return false
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	if err != nil {
-		return false
-	}
-	_, rest, there := strings.Cut(string(body), "\n"+decisions)
-	count, _, _ := strings.Cut(rest, "\n")
-	return there && count != "0"
+	count, err := deploy.Metrics(ctx, url, decisions)
+	return err == nil && count[0] > 0
 }
 
 // usage is what a process has used.

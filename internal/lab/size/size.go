@@ -9,7 +9,6 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
@@ -90,8 +89,7 @@ func Run(ctx context.Context, o Options) (err error) {
 }
 
 func (r *run) connect() error {
-	unlimited := rest.CopyConfig(r.lab.AdminConfig)
-	unlimited.QPS = -1
+	unlimited := deploy.Unlimited(r.lab)
 	var err error
 	if r.clients, err = kube.NewClients(unlimited); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package ec2sim
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"time"
@@ -52,19 +53,27 @@ func (s *Service) findTemplate(id, name string) (*template, error) {
 	case id != "" && name != "":
 		return nil, wire.Errorf("InvalidParameterCombination", "The request must contain either a launch template ID or a launch template name, not both.")
 	case id != "":
-		if t, ok := s.templates[id]; ok && !t.visible.After(s.cfg.Now()) {
+		if t, ok := s.shownTemplates()[id]; ok {
 			return t, nil
 		}
 		return nil, notFound(id)
 	case name != "":
-		for _, t := range s.templates {
-			if t.name == name && !t.visible.After(s.cfg.Now()) {
+		for _, t := range s.shownTemplates() {
+			if t.name == name {
 				return t, nil
 			}
 		}
 		return nil, noTemplateNamed(name)
 	}
 	return nil, wire.Errorf("MissingParameter", "The request must contain a launch template ID or a launch template name.")
+}
+
+// shownTemplates are those that EC2 shows by now, by id.
+func (s *Service) shownTemplates() map[string]*template {
+	now := s.cfg.Now()
+	shown := maps.Clone(s.templates)
+	maps.DeleteFunc(shown, func(_ string, t *template) bool { return t.visible.After(now) })
+	return shown
 }
 
 type createLaunchTemplateRequest struct {
@@ -138,13 +147,7 @@ type describeLaunchTemplatesRequest struct {
 }
 
 func describeLaunchTemplates(c *call, in *describeLaunchTemplatesRequest) (any, error) {
-	visible := map[string]*template{}
-	for id, t := range c.s.templates {
-		if !t.visible.After(c.s.cfg.Now()) {
-			visible[id] = t
-		}
-	}
-	found, err := pick(in.IDs, visible, notFound)
+	found, err := pick(in.IDs, c.s.shownTemplates(), notFound)
 	if err != nil {
 		return nil, err
 	}
