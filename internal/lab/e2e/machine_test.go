@@ -128,14 +128,45 @@ func stoppedKubelet(t *testing.T, w world) {
 	w.role(t, "stopped", true)
 	node := w.joins(t, w.launch(t, "stopped", w.goodUserData()))
 	isReady(t, w.Admin, node.Name, corev1.ConditionTrue)
+	w.podOn(t, "stopped", node.Name)
+	ready := func(want corev1.ConditionStatus) {
+		t.Helper()
+		eventually(t, func() error {
+			pod, err := w.Admin.CoreV1().Pods("default").Get(t.Context(), "stopped", metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			for _, c := range pod.Status.Conditions {
+				if c.Type == corev1.PodReady && c.Status == want {
+					return nil
+				}
+			}
+			return fmt.Errorf("the pod has %v, want Ready %s", pod.Status.Conditions, want)
+		})
+	}
+	ready(corev1.ConditionTrue)
 	if err := w.StopKubelet(t.Context(), node.Name); err != nil {
 		t.Fatal(err)
 	}
 	isReady(t, w.Admin, node.Name, corev1.ConditionUnknown)
+	ready(corev1.ConditionFalse)
 	if err := w.ResumeKubelet(t.Context(), node.Name); err != nil {
 		t.Fatal(err)
 	}
 	isReady(t, w.Admin, node.Name, corev1.ConditionTrue)
+	ready(corev1.ConditionTrue)
+}
+
+// podOn puts a pod straight onto a node.
+func (w world) podOn(t *testing.T, name, node string) {
+	t.Helper()
+	eventually(t, func() error { // the namespace's service account comes a moment later
+		_, err := w.Admin.CoreV1().Pods("default").Create(t.Context(), &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec:       corev1.PodSpec{NodeName: node, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, Containers: []corev1.Container{{Name: "c", Image: "any"}}},
+		}, metav1.CreateOptions{})
+		return err
+	})
 }
 
 func hungKubelet(t *testing.T, w world) {
@@ -145,14 +176,8 @@ func hungKubelet(t *testing.T, w world) {
 	if err := w.HangKubelet(t.Context(), node.Name); err != nil {
 		t.Fatal(err)
 	}
+	w.podOn(t, "hung", node.Name)
 	pods := w.Admin.CoreV1().Pods("default")
-	eventually(t, func() error { // the namespace's service account comes a moment later
-		_, err := pods.Create(t.Context(), &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: "hung"},
-			Spec:       corev1.PodSpec{NodeName: node.Name, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, Containers: []corev1.Container{{Name: "c", Image: "any"}}},
-		}, metav1.CreateOptions{})
-		return err
-	})
 	time.Sleep(8 * time.Second) // longer than a silent kubelet's node stays Ready
 	pod, err := pods.Get(t.Context(), "hung", metav1.GetOptions{})
 	if err != nil || pod.Status.Phase != corev1.PodPending {
