@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -337,17 +338,39 @@ func TestRun_NoRuleIsEverBroken(t *testing.T) {
 				}
 			}
 		}
-		// At the end, pods may wait for nodes that were launched a moment ago, or whose
-		// instance never joins: the daemon waits for that until the RegistrationTimeout.
-		if r := Run(cfg); r.Violations > 0 || r.Left > r.Coming && r.LastLaunch < cfg.Limit-5*time.Minute {
-			t.Errorf("seed %d: %d violations, first %q; %d pods left over, %d planned on nodes to come", seed, r.Violations, r.Violation, r.Left, r.Coming)
-		}
+		lives(t, seed, cfg)
 	}
 	for _, why := range []plan.DeleteReason{plan.Empty, plan.Underutilized, plan.Drifted, plan.Expired, plan.PoolDeleted, plan.Surplus} {
 		if seen[why] == 0 && share.Whole() {
 			t.Errorf("no node went because of %s: the worlds show nothing about it", why)
 		}
 	}
+}
+
+// lives plays the world, and fails if it breaks a rule or leaves a pod that can run.
+func lives(tb testing.TB, seed uint64, cfg Config) Report {
+	tb.Helper()
+	r := Run(cfg)
+	// At the end, pods may wait for nodes that were launched a moment ago, or whose
+	// instance never joins: the daemon waits for that until the RegistrationTimeout.
+	if r.Violations > 0 || r.Left > r.Coming && r.LastLaunch < cfg.Limit-5*time.Minute {
+		tb.Errorf("seed %d: %d violations, first %q; %d pods left over, %d planned on nodes to come", seed, r.Violations, r.Violation, r.Left, r.Coming)
+	}
+	return r
+}
+
+// An iteration is a drawn world that the tests do not play. `make bench-worlds` plays as many as
+// it is told.
+func BenchmarkWorlds(b *testing.B) {
+	const played = 1000 // the seeds below are those of the tests
+	var next, ended atomic.Int64
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			seed := played + uint64(next.Add(1)) //nolint:gosec // G115: counts up from 0
+			ended.Add(int64(lives(b, seed, drawn(seed)).Ended))
+		}
+	})
+	b.ReportMetric(time.Duration(ended.Load()).Hours(), "simulated-hours")
 }
 
 func TestRun_ADrawnWorldRepeatsItself(t *testing.T) {

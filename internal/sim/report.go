@@ -15,7 +15,7 @@ type Report struct {
 	Pods      int // created
 	Remaining int // in the end
 	Left      int // not bound when the run ended
-	Coming    int // pods that were planned on nodes that had not joined when the run ended
+	Coming    int // of those, pods whose last plan is a node that had not joined
 	Steps     int // decisions
 
 	Launches    int
@@ -48,6 +48,7 @@ type Report struct {
 	LastScaled time.Duration // when a controller deleted the last pod that was too many
 	LastLaunch time.Duration // when the last node was launched
 	AllRun     time.Duration // when the last pod was bound
+	Ended      time.Duration // when the run was over
 	Wait       Spread        // from a pod's creation to the first plan that places it
 	Held       Spread        // part of Wait after the first plan that saw the pod
 	Run        Spread        // from a pod's creation until it was bound

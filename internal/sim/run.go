@@ -242,13 +242,10 @@ func (r *run) cost() quantity.Money {
 }
 
 func (r *run) finish() {
-	r.report.Settled, r.report.NodesSettled = r.cost(), len(r.claims)
+	r.report.Ended, r.report.Settled, r.report.NodesSettled = r.clock.now, r.cost(), len(r.claims)
+	coming := map[string]bool{}
 	for _, c := range r.claims {
-		if !c.Registered && !c.Deleting {
-			for _, x := range c.Planned {
-				r.report.Coming += int(x.Count)
-			}
-		}
+		coming[c.Name] = !c.Registered && !c.Deleting
 	}
 	var held, wait, ran []time.Duration
 	for _, p := range r.all {
@@ -258,7 +255,9 @@ func (r *run) finish() {
 		}
 		r.report.Remaining++
 		if p.node == nil {
-			r.report.Left++
+			if r.report.Left++; coming[p.planned] {
+				r.report.Coming++
+			}
 			continue
 		}
 		if p.seen >= 0 {
