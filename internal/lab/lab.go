@@ -213,7 +213,7 @@ func (l *Lab) startPlane(ctx context.Context) error {
 	l.plane, err = controlplane.Start(ctx, controlplane.Options{
 		Dir: l.Dir, Binaries: l.options.Binaries, Processes: l.Processes, Authority: authority, Logger: l.logger("control-plane"),
 		Issuer: l.issuer(), ServiceCIDR: ServiceCIDR, TokenReviewURL: l.hook.URL + webhook.TokenPath, BootstrapNodes: bootstrapNames(),
-		ServersOnly: l.options.ServersOnly, ControllerQPS: l.options.ControllerQPS, NodeGrace: l.options.NodeGrace,
+		ServersOnly: l.options.ServersOnly, ControllerQPS: l.options.ControllerQPS, MemoryMiB: l.options.PlaneMemoryMiB, NodeGrace: l.options.NodeGrace,
 	})
 	if err != nil {
 		return err

@@ -62,6 +62,9 @@ type Options struct {
 	// zero: its own default, which is what real clusters have.
 	ControllerQPS int
 
+	// PlaneMemoryMiB is the memory that each component of the control plane has before it collects
+	// garbage all the time; 0: 1024. An API server with 40,000 pods needs some 3,000.
+	PlaneMemoryMiB int
 	// ServersOnly leaves out what acts on objects: controllers, scheduler, machines
 	// and KWOK. The bootstrap nodes still run pods that are bound to them.
 	ServersOnly bool

@@ -38,11 +38,7 @@ func Overdue(v view.View) (list []Due, next time.Time) {
 		case why != "":
 			list = append(list, Due{c, why, by})
 		}
-		for _, at := range []time.Time{view.ExpiresFrom(c), c.ExpiresAt} {
-			if v.Now.Before(at) && (next.IsZero() || at.Before(next)) {
-				next = at
-			}
-		}
+		next = view.NextExpiry(v.Now, c, next)
 	}
 	slices.SortStableFunc(list, func(a, b Due) int {
 		return cmp.Or(cmp.Compare(b.Why.Traits().Precedence, a.Why.Traits().Precedence), a.since.Compare(b.since))

@@ -1,6 +1,8 @@
 package disrupt_test
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -60,6 +62,42 @@ func TestOverdue_SurplusComesFirstThenDeletedPoolsThenExpiryThenDrift(t *testing
 	for _, why := range whys {
 		if why.Traits().Precedence == 0 {
 			t.Errorf("nodes are due for %s, which has no precedence", why)
+		}
+	}
+}
+
+// Which NodeClaims are due, and when the next one will be, is what each one's own time says, in
+// whatever order they come.
+func TestOverdue_TheNextExpiryIsTheEarliestOfAllThatAreToCome(t *testing.T) {
+	now := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		var claims []cluster.Claim
+		var want time.Time
+		due := 0
+		for i := range rng.IntN(20) {
+			c := cluster.Claim{UID: fmt.Sprint(rng.Uint64()), Name: fmt.Sprint(i), Pool: "p", Created: now.Add(-time.Duration(rng.Int64N(int64(30 * time.Hour))))}
+			if rng.IntN(4) > 0 {
+				c.ExpiresAt = c.Created.Add(time.Duration(1 + rng.Int64N(int64(40*time.Hour))))
+			}
+			claims = append(claims, c)
+			begins := view.ExpiresFrom(&c)
+			if !begins.IsZero() && !now.Before(begins) {
+				due++
+			}
+			for _, at := range []time.Time{begins, c.ExpiresAt} {
+				if now.Before(at) && (want.IsZero() || at.Before(want)) {
+					want = at
+				}
+			}
+		}
+		snap, err := cluster.New(cluster.Objects{Pools: []cluster.Pool{{UID: "p", Name: "p", Ready: true}}, Claims: claims})
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, next := disrupt.Overdue(view.Of(snap, view.Policy{}, now))
+		if !next.Equal(want) || len(list) != due {
+			t.Fatalf("%d are due and the next expires at %s, want %d and %s: %+v", len(list), next, due, want, claims)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
@@ -13,8 +14,8 @@ import (
 // reason take turns: the end of the node's life, or when it drifted. What it returns is
 // empty if the node is not due.
 func (v View) Due(c *cluster.Claim) (why plan.DeleteReason, by time.Time) {
-	switch begins := ExpiresFrom(c); {
-	case !begins.IsZero() && !v.Now.Before(begins):
+	switch {
+	case !c.ExpiresAt.IsZero() && !v.Now.Before(earliest(c)) && !v.Now.Before(ExpiresFrom(c)):
 		return plan.Expired, c.ExpiresAt
 	case c.Drift != nil:
 		return plan.Drifted, c.Drift.Since
@@ -41,6 +42,25 @@ func ExpiresFrom(c *cluster.Claim) time.Time {
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(c.UID))
-	tenth := c.ExpiresAt.Sub(c.Created) / 10
-	return c.ExpiresAt.Add(-tenth).Add(tenth / 2 / 1000 * time.Duration(h.Sum32()%1000))
+	return earliest(c).Add(tenth(c) / 2 / 1000 * time.Duration(h.Sum32()%1000))
 }
+
+// NextExpiry returns the earlier of next, zero for never, and of when the node of the NodeClaim
+// begins to expire or ends, whichever is to come. Of nodes that expire later than next, their
+// own time is not worked out: those are almost all, and each Step asks for all.
+func NextExpiry(now time.Time, c *cluster.Claim, next time.Time) time.Time {
+	if c.ExpiresAt.IsZero() || !next.IsZero() && !earliest(c).Before(next) {
+		return next
+	}
+	for _, at := range []time.Time{ExpiresFrom(c), c.ExpiresAt} {
+		if now.Before(at) {
+			return pick.Earliest(next, at)
+		}
+	}
+	return next
+}
+
+// earliest is when any node that lives as long may begin to expire.
+func earliest(c *cluster.Claim) time.Time { return c.ExpiresAt.Add(-tenth(c)) }
+
+func tenth(c *cluster.Claim) time.Duration { return c.ExpiresAt.Sub(c.Created) / 10 }

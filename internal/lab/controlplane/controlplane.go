@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,6 +40,7 @@ type Options struct {
 	BootstrapNodes []string      // nodes whose pods KWOK must leave alone
 	ControllerQPS  int           // of the controller manager; 0: its default
 	NodeGrace      time.Duration // from a node's last heartbeat to NotReady
+	MemoryMiB      int           // what each component has before it collects garbage all the time; 0: 1024, which suits a few hundred objects
 	ServersOnly    bool          // etcd and kube-apiserver alone: objects stay as they are written
 }
 
@@ -95,11 +97,12 @@ func (c *ControlPlane) LogFile(component string) string {
 
 // run starts a component under its name.
 func (c *ControlPlane) run(name, binary string, args []string) (*proc.Process, error) {
+	memory := cmp.Or(c.options.MemoryMiB, 1024)
 	p, err := c.options.Processes.Start(proc.Spec{
 		Name: name, Path: binary, Args: args, LogFile: c.LogFile(name), Dir: c.options.Dir,
 		// Garbage may pile up to four times of what is in use: many small components on few
 		// processors have memory to spare, and no time.
-		Env: []string{"HOME=" + c.options.Dir, "PATH=" + os.Getenv("PATH"), "GOGC=300", "GOMEMLIMIT=1GiB"},
+		Env: []string{"HOME=" + c.options.Dir, "PATH=" + os.Getenv("PATH"), "GOGC=300", fmt.Sprintf("GOMEMLIMIT=%dMiB", memory)},
 	})
 	c.running[name] = p
 	return p, err

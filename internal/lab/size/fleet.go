@@ -57,7 +57,7 @@ func Fleet(ctx context.Context, o Options, nodes int) (err error) {
 	}
 	r := &run{Options: o}
 	r.lab, err = lab.Start(ctx, lab.Options{
-		Logger: hclog.NewNullLogger(), DaemonBinary: binary, Progress: o.Out, StartTime: lab.AtOnce, StopTime: lab.AtOnce, BootDelay: noBoot, ControllerQPS: 500,
+		Logger: hclog.NewNullLogger(), DaemonBinary: binary, Progress: o.Out, StartTime: lab.AtOnce, StopTime: lab.AtOnce, BootDelay: noBoot, ControllerQPS: 500, PlaneMemoryMiB: planeMemory,
 	})
 	if err != nil {
 		return err

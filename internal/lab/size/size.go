@@ -16,6 +16,10 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/toolchain"
 )
 
+// planeMemory is what each component of the control plane may take, in MiB. With less, the API
+// server of a large cluster spends its time on garbage, and it is that which is measured.
+const planeMemory = 8192
+
 // Options say how large the cluster is.
 type Options struct {
 	Nodes, Pods, Apps int
@@ -51,7 +55,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	r := &run{Options: o}
-	r.lab, err = lab.Start(ctx, lab.Options{Logger: hclog.NewNullLogger(), DaemonBinary: binary, ServersOnly: true, Progress: o.Out})
+	r.lab, err = lab.Start(ctx, lab.Options{Logger: hclog.NewNullLogger(), DaemonBinary: binary, ServersOnly: true, PlaneMemoryMiB: planeMemory, Progress: o.Out})
 	if err != nil {
 		return err
 	}
