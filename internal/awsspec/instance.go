@@ -4,8 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"strconv"
+	"strings"
 )
 
 // ClientToken is CreateFleet's idempotency token for a launch attempt of a NodeClaim: 32
@@ -19,11 +19,18 @@ func ClientToken(uid string, attempt int) string {
 // ProviderID is a node's spec.providerID: aws:///<zone>/<instance id>.
 func ProviderID(zone, instanceID string) string { return "aws:///" + zone + "/" + instanceID }
 
-// ParseProviderID reads a spec.providerID.
+// ParseProviderID reads a spec.providerID. It is asked of every node many times a minute.
 func ParseProviderID(providerID string) (zone, instanceID string, err error) {
-	m := regexp.MustCompile(`^aws:///([0-9a-z-]+)/(i-[0-9a-z]+)$`).FindStringSubmatch(providerID)
-	if m == nil {
+	rest, ofAWS := strings.CutPrefix(providerID, "aws:///")
+	zone, instanceID, two := strings.Cut(rest, "/")
+	of, isInstance := strings.CutPrefix(instanceID, "i-")
+	if !ofAWS || !two || !isInstance || zone == "" || of == "" || strings.ContainsFunc(zone+of, isForeign) || strings.Contains(of, "-") {
 		return "", "", fmt.Errorf("provider id %q: must be aws:///<zone>/<instance id>", providerID)
 	}
-	return m[1], m[2], nil
+	return zone, instanceID, nil
+}
+
+// isForeign says whether no zone and no instance id has the character.
+func isForeign(r rune) bool {
+	return (r < '0' || r > '9') && (r < 'a' || r > 'z') && r != '-'
 }

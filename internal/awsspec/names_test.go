@@ -86,7 +86,7 @@ func TestProviderID_RoundTrips(t *testing.T) {
 	if err != nil || zone != "us-west-2a" || instance != "i-0123456789abcdef0" || id != "aws:///us-west-2a/i-0123456789abcdef0" {
 		t.Errorf("%s reads as %s, %s, %v", id, zone, instance, err)
 	}
-	for _, bad := range []string{"", "kwok://x", "aws:///us-west-2a/", "aws://us-west-2a/i-1", "aws:///us-west-2a/i-1/x"} {
+	for _, bad := range []string{"", "kwok://x", "aws:///us-west-2a/", "aws://us-west-2a/i-1", "aws:///us-west-2a/i-1/x", "aws:////i-1", "aws:///us-west-2a/i-", "aws:///us-west-2a/i-a-b", "aws:///US/i-1", "aws:///us-west-2a/j-1"} {
 		if _, _, err := ParseProviderID(bad); err == nil || !strings.Contains(err.Error(), "aws:///<zone>/<instance id>") {
 			t.Errorf("%q: error %v", bad, err)
 		}

@@ -43,7 +43,7 @@ type World interface {
 	NodeClaim(name string) (*v1.NodeClaim, bool)
 	NodePool(name string) (*v1.NodePool, bool)
 	NodeOf(providerID string) (*corev1.Node, bool)
-	PodsOn(node string) []*corev1.Pod
+	EachPodOn(node string, do func(*corev1.Pod))
 }
 
 // Claims writes the status of NodeClaims.
@@ -190,15 +190,15 @@ func (k *Keeper) pods(claim *v1.NodeClaim) (pods map[types.UID]struct{}, newest 
 	if !up {
 		return pods, newest
 	}
-	for _, p := range k.world.PodsOn(node.Name) {
+	k.world.EachPodOn(node.Name, func(p *corev1.Pod) {
 		if !counts(p) {
-			continue
+			return
 		}
 		pods[p.UID] = struct{}{}
 		if p.CreationTimestamp.After(newest) {
 			newest = p.CreationTimestamp.Time
 		}
-	}
+	})
 	return pods, newest
 }
 
