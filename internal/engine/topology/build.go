@@ -58,7 +58,7 @@ func Build(s cluster.Snapshot, classes []Class, exact bool, vacated ...Vacated) 
 	for i := range classes {
 		t.classes[i].Class = classes[i]
 	}
-	t.byName = map[string]int32{}
+	t.byName, t.nodes = make(map[string]int32, s.NodeCount()), make([]*cluster.Node, 0, s.NodeCount())
 	for n := range s.States() {
 		t.byName[n.Node.Name] = int32(len(t.nodes))
 		t.nodes = append(t.nodes, &n.Node)

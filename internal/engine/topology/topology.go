@@ -107,6 +107,9 @@ func (t *Table) topology(key string) *topology {
 		return y
 	}
 	y := &topology{key: key, domains: map[string]int32{}, of: make([]int32, len(t.nodes))}
+	if y.hosts() { // a large cluster has thousands, and each Step builds this
+		y.domains, y.values = make(map[string]int32, len(t.nodes)), make([]string, 0, len(t.nodes))
+	}
 	for i := range t.nodes {
 		y.of[i] = missing
 		if value, ok := t.nodes[i].Labels.Get(key); ok {
