@@ -128,7 +128,7 @@ func (u *update) derive(nodes []change[Node], claims []change[Claim], pods []cha
 // change, so that derive files all of them anew.
 func (u *update) again() (nodes []change[Node], claims []change[Claim], pods []change[pod]) {
 	u.groups, u.waiting, u.anti = tree[*Group]{}, tree[none]{}, tree[none]{}
-	u.loads, u.rooms, u.kinds = tree[*Load]{}, tree[*Load]{}, tree[kindOfNode]{}
+	u.loads, u.rooms, u.kinds, u.bound = tree[*Load]{}, tree[*Load]{}, tree[kindOfNode]{}, Bound{}
 	u.inTransition, u.reserved, u.lots = tree[*Claim]{}, tree[*Claim]{}, tree[Lot]{}
 	for _, n := range u.nodes.rows.list() {
 		nodes = append(nodes, change[Node]{now: n})

@@ -107,9 +107,12 @@ func naive(o Objects) []string {
 	for name, g := range groups {
 		out = append(out, g.say(name))
 	}
+	var all Bound
 	for name, n := range nodes {
 		out = append(out, n.say("node "+name))
+		all.Pods, all.Moving = all.Pods+int64(n.bound), all.Moving+int64(n.moving)
 	}
+	out = append(out, fmt.Sprintf("all nodes: %+v", all))
 	for _, c := range o.Claims {
 		n := nodes[c.Node]
 		i := slices.IndexFunc(o.Nodes, func(n Node) bool { return n.Name == c.Node })
@@ -176,6 +179,7 @@ func indexed(s Snapshot) []string {
 		}
 		out = append(out, a.say("node "+n.Node.Name))
 	}
+	out = append(out, fmt.Sprintf("all nodes: %+v", s.Bound()))
 	for _, c := range s.InTransition() {
 		out = append(out, "unsettled "+c.Name)
 	}

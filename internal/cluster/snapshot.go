@@ -37,6 +37,7 @@ type Snapshot struct {
 	groups        tree[*Group]
 	waiting, anti tree[none] // keys of groups: with pending pods; with pods that keep others away
 	loads         tree[*Load]
+	bound         Bound
 	rooms         tree[*Load] // by free room
 	kinds         tree[kindOfNode]
 	inTransition  tree[*Claim]
@@ -233,6 +234,15 @@ func (s Snapshot) State(node string) (*NodeState, bool) {
 	}
 	return &NodeState{l, s.groups}, true
 }
+
+// Bound is how many pods all nodes together have.
+type Bound struct {
+	Pods   int64
+	Moving int64 // of those, pods that move if their node is deleted
+}
+
+// Bound returns how many pods have nodes that are there.
+func (s Snapshot) Bound() Bound { return s.bound }
 
 // States returns all nodes with what runs there, by name.
 func (s Snapshot) States() iter.Seq[*NodeState] {

@@ -141,6 +141,7 @@ func (u *update) ownLoad(node string) *Load {
 	case l.edit == u.edit:
 		return l
 	default:
+		u.sum(l, -1)
 		mine := *l
 		mine.pods, mine.groups, mine.claims = copied(l.pods), copied(l.groups), slices.Clone(l.claims)
 		mine.nominated, mine.daemons = slices.Clone(l.nominated), slices.Clone(l.daemons)
@@ -150,6 +151,14 @@ func (u *update) ownLoad(node string) *Load {
 	u.loads = u.loads.put(u.edit, node, l)
 	u.loaded = append(u.loaded, l)
 	return l
+}
+
+// sum adds the pods of the node to those of all nodes that are there, or takes them off.
+func (u *update) sum(l *Load, sign int64) {
+	if l.there {
+		u.bound.Pods += sign * int64(len(l.pods))
+		u.bound.Moving += sign * l.moving
+	}
 }
 
 func (u *update) setNode(c change[Node]) {
@@ -284,6 +293,7 @@ func (l *Load) findShare(group string) (int, bool) {
 // in transition.
 func (u *update) fileLoads() {
 	for _, l := range u.loaded {
+		u.sum(l, 1)
 		was := l.room
 		l.room, l.Free = "", l.Node.Allocatable.Sub(l.Used)
 		if l.there {

@@ -69,7 +69,7 @@ func tryChanged(m *mover) bool {
 		return false
 	}
 	since := s.stability.unstableSince
-	if until, stable := s.stability.reached(podsOn(m.View.Snapshot), m.View.Now); !stable {
+	if until, stable := s.stability.reached(m.View.Snapshot.Bound().Pods, m.View.Now); !stable {
 		m.wait(until, plan.QuietLongEnough)
 		return true
 	}

@@ -68,9 +68,7 @@ type level struct {
 // demand returns how many pods run or are to run; those that are deleted with their nodes do
 // not count.
 func demand(s cluster.Snapshot) (pods int64) {
-	for state := range s.States() {
-		pods += state.CountMoving()
-	}
+	pods = s.Bound().Moving
 	for g := range s.PendingGroups() {
 		pods += g.PendingCount()
 	}

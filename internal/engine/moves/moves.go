@@ -97,7 +97,7 @@ func Next(in Input, before State, out Draft) (Draft, State) {
 	v := in.View
 	m := &mover{Input: in, out: out, state: before}
 	if out.Trace.Launches > 0 {
-		m.state.stability.launches(podsOn(v.Snapshot), v.Now)
+		m.state.stability.launches(v.Snapshot.Bound().Pods, v.Now)
 	}
 	m.state.observe(v, !out.Memory.Landing.Since.IsZero())
 	m.state.watch(v, out.Plan.Actions, undone(v, &out))

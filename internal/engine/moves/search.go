@@ -38,7 +38,7 @@ func (m *mover) search() bool {
 		s.again, s.moving, s.rests = m.again, s.search.Moving, 0
 		s.seen = seen{uncertain: uncertainNodes(m)}
 		s.seen.keep(s.search)
-		tell(m, "search of %d nodes begins, %d pods run", len(s.search.Nodes), podsOn(m.View.Snapshot))
+		tell(m, "search of %d nodes begins, %d pods run", len(s.search.Nodes), m.View.Snapshot.Bound().Pods)
 	}
 	next, finished := s.search.Advance(sliceOfWork)
 	s.rests = min(s.rests+restsFor, mostRest)

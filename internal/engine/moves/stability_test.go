@@ -8,7 +8,7 @@ import (
 func TestStability_PodsThatJustCameStayForAMinuteUnlessManyHaveGone(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
-		left  int // of 200 pods, five seconds after the launch
+		left  int64 // of 200 pods, five seconds after the launch
 		waits time.Duration
 	}{
 		{200, growthLasts},
@@ -17,7 +17,10 @@ func TestStability_PodsThatJustCameStayForAMinuteUnlessManyHaveGone(t *testing.T
 	} {
 		var quiet stability
 		quiet.launches(200, start)
-		is := func(after time.Duration, pods int) bool { _, yes := quiet.reached(pods, start.Add(after)); return yes }
+		is := func(after time.Duration, pods int64) bool {
+			_, yes := quiet.reached(pods, start.Add(after))
+			return yes
+		}
 		is(0, 200)
 		waited := 5 * time.Second
 		for !is(waited, c.left) && waited < time.Hour {

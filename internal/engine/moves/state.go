@@ -62,7 +62,7 @@ func (s *State) delay(v view.View) (d delay, waits bool) {
 		}
 		return delay{next, plan.NextSweep, "the last search was a short time ago"}, true
 	}
-	until, stable := s.stability.reached(podsOn(v.Snapshot), v.Now)
+	until, stable := s.stability.reached(v.Snapshot.Bound().Pods, v.Now)
 	return delay{until, plan.QuietLongEnough, "pods have come or gone, or nodes were launched, a short time ago"}, !stable
 }
 
@@ -121,16 +121,8 @@ func (s *State) pause(now cluster.Snapshot) time.Duration {
 
 // changed says whether many pods have come or gone since the search began.
 func (s *State) changed(now cluster.Snapshot) bool {
-	was, present := podsOn(s.of), podsOn(now)
+	was, present := s.of.Bound().Pods, now.Bound().Pods
 	return max(was, present)-min(was, present) > was/changedPart
-}
-
-// podsOn returns how many pods have nodes.
-func podsOn(s cluster.Snapshot) (pods int) {
-	for state := range s.States() {
-		pods += state.Count()
-	}
-	return pods
 }
 
 const (
@@ -146,15 +138,15 @@ const (
 
 // stability says when the pods of the fleet came and left last.
 type stability struct {
-	pods          int       // that run on the fleet
+	pods          int64     // that run on the fleet
 	moved         time.Time // when that number changed last
 	grew          time.Time // when a plan launched nodes last
-	grown         int       // the most pods that have run on the fleet since then
+	grown         int64     // the most pods that have run on the fleet since then
 	unstableSince time.Time // since when the fleet has not been stable; zero if it is
 }
 
 // launches notes that a plan launches nodes.
-func (c *stability) launches(pods int, now time.Time) {
+func (c *stability) launches(pods int64, now time.Time) {
 	if c.grew, c.grown = now, pods; c.unstableSince.IsZero() {
 		c.unstableSince = now
 	}
@@ -162,7 +154,7 @@ func (c *stability) launches(pods int, now time.Time) {
 
 // reached says whether the fleet with so many pods is stable enough for a search; if not,
 // until when to wait.
-func (c *stability) reached(pods int, now time.Time) (until time.Time, yes bool) {
+func (c *stability) reached(pods int64, now time.Time) (until time.Time, yes bool) {
 	if pods != c.pods {
 		c.pods, c.moved = pods, now
 		if c.unstableSince.IsZero() {
