@@ -30,9 +30,6 @@ import (
 const (
 	// Every is the least time between two writes of one NodeClaim.
 	Every = 10 * time.Second
-	// look is how often a NodeClaim is looked at without a change: nothing tells of a
-	// NodePool that has another consolidateAfter.
-	look = 30 * time.Second
 	// workers are few, so that a burst of pods leaves the rate limit to launches.
 	workers = 2
 )
@@ -209,22 +206,23 @@ func counts(p *corev1.Pod) bool {
 	return translate.Moves(p) && (ref == nil || ref.Kind != "Job")
 }
 
-// setConsolidatable sets or clears the condition, and returns when to look again.
+// setConsolidatable sets or clears the condition, and returns when to look again; zero is not
+// before a change.
 func (k *Keeper) setConsolidatable(claim *v1.NodeClaim, now time.Time) time.Duration {
 	conditions := claim.Conditions()
 	pool, there := k.world.NodePool(claim.Labels[v1.LabelNodePool])
 	if !there || pool.Unread != "" || pool.Spec.Disruption.ConsolidateAfter.Never || !conditions.Get(v1.ConditionInitialized).IsTrue() {
 		conditions.Clear(v1.ConditionConsolidatable)
-		return look
+		return 0
 	}
 	if wait := quietSince(claim).Add(pool.Spec.Disruption.ConsolidateAfter.Duration).Sub(now); wait > 0 {
 		conditions.Clear(v1.ConditionConsolidatable)
-		return min(wait, look)
+		return wait
 	}
 	if !conditions.Get(v1.ConditionConsolidatable).IsTrue() {
 		conditions.SetTrue(v1.ConditionConsolidatable, now)
 	}
-	return look
+	return 0
 }
 
 // quietSince is the last event that is on the NodeClaim, or when it was initialized.

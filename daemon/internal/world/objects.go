@@ -180,8 +180,7 @@ func (w *World) put(object metav1.Object) concern {
 		if !translate.Serves(o.Spec.Template.Spec.NodeClassRef, o.Unread) {
 			return concern{}
 		}
-		w.putPool(o)
-		return concern{}
+		return concern{claims: w.putPool(o)}
 	case *awsv1.EC2NodeClass:
 		return w.putClass(o)
 	}
@@ -201,22 +200,33 @@ func (w *World) putPlaced(object metav1.Object) {
 }
 
 // putPool also has the NodeClaims of a Provisioner read anew when its nodes expire at
-// another time: they have no time of their own.
-func (w *World) putPool(p *v1.NodePool) {
+// another time: they have no time of their own. It returns the NodeClaims that a change of when
+// nodes are consolidated concerns.
+func (w *World) putPool(p *v1.NodePool) (concerned []string) {
 	was := w.objects.pools[p.Name]
 	w.putPlaced(p)
-	if !live(was) && !live(p) || live(was) && live(p) && sameExpiry(was, p) {
-		return
+	if (live(was) || live(p)) && !(live(was) && live(p) && sameExpiry(was, p)) {
+		w.touchClaimsOf(p.Name)
 	}
-	w.touchClaimsOf(p.Name)
+	if was == nil || was.Unread != p.Unread || was.Spec.Disruption.ConsolidateAfter != p.Spec.Disruption.ConsolidateAfter {
+		return w.claimsOf(p.Name)
+	}
+	return nil
 }
 
 func (w *World) touchClaimsOf(pool string) {
+	for _, name := range w.claimsOf(pool) {
+		w.translations.touch(ref{claimKind, name})
+	}
+}
+
+func (w *World) claimsOf(pool string) (names []string) {
 	for name, c := range w.objects.claims {
 		if c.Labels[v1.LabelNodePool] == pool {
-			w.translations.touch(ref{claimKind, name})
+			names = append(names, name)
 		}
 	}
+	return names
 }
 
 // live says whether NodeClaims expire by what the pool says now.
@@ -316,6 +326,7 @@ func (w *World) take(object metav1.Object) concern {
 		if pool, is := object.(*v1.NodePool); is && live(pool) {
 			w.touchClaimsOf(pool.Name)
 		}
+		return concern{claims: w.claimsOf(p.ref.name)}
 	case classKind:
 		w.touchClass(p.ref.name)
 	case volumeKind:

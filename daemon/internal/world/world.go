@@ -94,7 +94,7 @@ func (w *World) Changed() <-chan struct{} { return w.changed }
 // Subscriber is told which objects a change may concern. Its functions must not
 // block.
 type Subscriber struct {
-	Claim func(name string) // a NodeClaim changed, or its node, or a pod on its node
+	Claim func(name string) // a NodeClaim changed, or its node, a pod on its node, or when its NodePool consolidates
 	Class func(name string) // an EC2NodeClass changed, or one of its NodeClaims is deleted
 }
 

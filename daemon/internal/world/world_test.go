@@ -104,6 +104,37 @@ func TestWorld_NodeBelongsToTheClaimOfItsProviderID(t *testing.T) {
 	}
 }
 
+func TestWorld_NodeClaimsAreToldWhenTheirPoolConsolidatesAtAnotherTime(t *testing.T) {
+	w := newWorld()
+	mine, other := nodeClaim("mine", 1), nodeClaim("other", 2)
+	mine.Labels, other.Labels = map[string]string{v1.LabelNodePool: "p"}, map[string]string{v1.LabelNodePool: "q"}
+	w.Observe(mine)
+	w.Observe(other)
+	var told []string
+	defer w.Subscribe(Subscriber{Claim: func(c string) { told = append(told, c) }})()
+	version := 2
+	says := func(what string, want int, do func(*v1.NodePool)) {
+		t.Helper()
+		version++
+		told = nil
+		p := &v1.NodePool{ObjectMeta: meta("p", version)}
+		p.Spec.Template.Spec.NodeClassRef = mine.Spec.NodeClassRef
+		p.Spec.Disruption.ConsolidateAfter.Duration = time.Minute
+		do(p)
+		if len(told) != want || want > 0 && told[0] != "mine" {
+			t.Errorf("%s: told of %v, want %d of the pool", what, told, want)
+		}
+	}
+	says("the pool comes", 1, func(p *v1.NodePool) { w.Observe(p) })
+	says("it has another weight", 0, func(p *v1.NodePool) { weight := int32(7); p.Spec.Weight = &weight; w.Observe(p) })
+	says("it consolidates later", 1, func(p *v1.NodePool) { p.Spec.Disruption.ConsolidateAfter.Duration = time.Hour; w.Observe(p) })
+	says("it never consolidates", 1, func(p *v1.NodePool) {
+		p.Spec.Disruption.ConsolidateAfter = v1.NillableDuration{Never: true}
+		w.Observe(p)
+	})
+	says("it goes", 1, func(p *v1.NodePool) { w.Forget(p) })
+}
+
 func TestWorld_AClaimWithANoteThatCannotBeReadWorksWithoutItAndIsNamed(t *testing.T) {
 	for _, note := range []string{v1.AnnotationMove, v1.AnnotationInterruption} {
 		w := newWorld()
