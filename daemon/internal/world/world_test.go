@@ -111,7 +111,8 @@ func TestWorld_NodeClaimsAreToldWhenTheirPoolConsolidatesAtAnotherTime(t *testin
 	w.Observe(mine)
 	w.Observe(other)
 	var told []string
-	defer w.Subscribe(Subscriber{Claim: func(c string) { told = append(told, c) }})()
+	unsubscribe := w.Subscribe(Subscriber{Claim: func(c string) { told = append(told, c) }})
+	defer unsubscribe()
 	version := 2
 	says := func(what string, want int, do func(*v1.NodePool)) {
 		t.Helper()
