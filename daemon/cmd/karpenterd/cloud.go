@@ -24,7 +24,7 @@ import (
 func (d *daemon) classes() *nodeclass.Reconciler {
 	return nodeclass.New(nodeclass.Config{
 		Cluster: d.joined.now, Region: d.config.Region, Cloud: nodeclass.Share(d.aws, time.Now), Objects: d.world, Writer: d.nodeClasses(),
-		Logger: d.logger.Named("ec2nodeclass"), Now: time.Now, Counted: d.world.ReservationsCounted, Catalogue: d.market.State,
+		Logger: d.logger.Named("ec2nodeclass"), Now: time.Now, Counted: d.world.ReservationsCounted, Addresses: d.world.AddressesCounted, Catalogue: d.market.State,
 		Isolated: d.config.IsolatedVPC, Queues: d.metrics.Queues(), ProfilesCounted: d.metrics.InstanceProfiles,
 		Expressions: func(class *awsv1.EC2NodeClass) error {
 			facts, market := d.world.Sold()

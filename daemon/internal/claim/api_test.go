@@ -45,6 +45,8 @@ type server struct {
 	nodes  []*corev1.Node           // the world's
 	pods   []*corev1.Pod            // the world's
 	class  *awsv1.EC2NodeClass      // the world's
+	free   map[string]int64         // the world's: addresses, by subnet
+	asked  time.Time                // when EC2 was asked for them
 
 	mu     sync.Mutex
 	live   map[string]map[string]any // by path
@@ -54,6 +56,11 @@ type server struct {
 	conflicts map[string]int
 	denied    string // "METHOD path" that a webhook denies
 	deniedAs  int    // the status code of that; 0 is 400
+}
+
+func (s *server) FreeAddresses(subnet string) (int64, time.Time, bool) {
+	free, known := s.free[subnet]
+	return free, s.asked, known
 }
 
 func newServer(t *testing.T) *server {

@@ -44,6 +44,7 @@ type World interface {
 	NodePool(name string) (*v1.NodePool, bool)
 	EC2NodeClass(name string) (*awsv1.EC2NodeClass, bool)
 	TypesOf(class string) (cluster.Class, bool)
+	FreeAddresses(subnet string) (free int64, asked time.Time, known bool)
 	NodeOf(providerID string) (*corev1.Node, bool)
 	Nodes() []*corev1.Node
 	PodsOn(node string) []*corev1.Pod
@@ -99,7 +100,7 @@ type Controller struct {
 	pace       pace
 	gate       gate
 	shortages  shortages
-	subnets    fullSubnets
+	subnets    subnets
 	unnamed    sync.Once // the warning that an instance could not be named
 	undeleted  sync.Once // the warning that a Node could not be deleted before its drain
 	// launching and terminating have one for each NodeClaim that is reconciled beside the

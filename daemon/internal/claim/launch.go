@@ -120,6 +120,7 @@ func (c *Controller) endsUnlaunched(claim *v1.NodeClaim, order order, last attem
 func (c *Controller) call(ctx context.Context, claim *v1.NodeClaim, order order, last attempt) (time.Duration, error) {
 	order.request.ClientToken = awsspec.ClientToken(string(claim.UID), last.number)
 	c.unlaunched.Delete(claim.UID)
+	c.subnets.flies(claim.UID, flight{subnetsOf(order.request), addressesOf(claim), c.Now()})
 	launched, err := c.Cloud.Launch(ctx, order.request)
 	c.called.Store(claim.Name, c.Now())
 	var scarcity *aws.InsufficientCapacityError
@@ -131,6 +132,7 @@ func (c *Controller) call(ctx context.Context, claim *v1.NodeClaim, order order,
 		}, launched.Failed)
 		return 0, c.launched(ctx, claim, order, launched)
 	case errors.As(err, &scarcity):
+		c.subnets.lands(claim.UID, "", c.Now())
 		c.noCapacity(claim, scarcity, order.request)
 		c.unlaunched.Store(claim.UID, true)
 		c.Recorder.LaunchFailed(claim, err)
@@ -250,6 +252,7 @@ func (c *Controller) launchFailed(ctx context.Context, claim *v1.NodeClaim, caus
 // launched records the instance: first the labels, then the status with the condition
 // Launched.
 func (c *Controller) launched(ctx context.Context, claim *v1.NodeClaim, order order, l aws.Launched) error {
+	c.subnets.lands(claim.UID, l.SubnetID, c.Now())
 	labels := catalog.Offering{Zone: l.Zone, CapacityType: l.CapacityType, Reservation: l.Reservation}.Labels().Map()
 	labels[label.InstanceType], labels[label.Tenancy] = l.InstanceType, order.tenancy
 	for key, value := range impliedLabels(claim) {

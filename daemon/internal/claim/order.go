@@ -43,7 +43,7 @@ func (c *Controller) order(claim *v1.NodeClaim) (order, error) {
 	if !view.Ready {
 		return order{}, fmt.Errorf("ec2nodeclass %s is not ready: %s", ref, view.NotReady)
 	}
-	return makeOrder(claim, c.byRoom(class), view.Types, c.Cluster())
+	return makeOrder(claim, c.byRoom(claim, class), view.Types, c.Cluster())
 }
 
 // makeOrder is pure.

@@ -33,6 +33,15 @@ func (r *Reconciler) CountReservations(ctx context.Context) {
 	r.Counted(asked, left(found))
 }
 
+// free is how many addresses of each subnet are free.
+func free(subnets []aws.Subnet) map[string]int64 {
+	out := make(map[string]int64, len(subnets))
+	for _, s := range subnets {
+		out[s.ID] = int64(s.FreeIPs)
+	}
+	return out
+}
+
 // left is how many more instances fit into each reservation.
 func left(reservations []aws.CapacityReservation) map[string]int64 {
 	out := make(map[string]int64, len(reservations))

@@ -25,7 +25,7 @@ type observation struct {
 	groupsErr       error
 	reservations    []aws.CapacityReservation
 	reservationsErr error
-	asked           time.Time // when EC2 was asked for reservations
+	asked           time.Time // when EC2 was asked
 	images          []image
 	imagesErr       error
 	profile         aws.InstanceProfile
@@ -62,11 +62,11 @@ func (r *Reconciler) observe(ctx context.Context, class *awsv1.EC2NodeClass) (o 
 	for _, t := range class.Spec.SecurityGroupSelectorTerms {
 		groups = append(groups, aws.Selector{ID: t.ID, Name: t.Name, Tags: t.Tags})
 	}
+	o.asked = r.Now()
 	var asking sync.WaitGroup
 	asking.Go(func() { o.subnets, o.subnetsErr = r.Cloud.Subnets(ctx, subnets) })
 	asking.Go(func() { o.groups, o.groupsErr = r.Cloud.SecurityGroups(ctx, groups) })
 	if terms := class.Spec.CapacityReservationSelectorTerms; len(terms) > 0 {
-		o.asked = r.Now()
 		asking.Go(func() {
 			o.reservations, o.reservationsErr = r.Cloud.CapacityReservations(ctx, reservationSelectors(terms))
 		})

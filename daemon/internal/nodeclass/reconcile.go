@@ -79,6 +79,9 @@ type Config struct {
 	// Counted is called with the places left in capacity reservations and the time at
 	// which EC2 was asked, before the status names the reservations.
 	Counted func(asked time.Time, left map[string]int64)
+	// Addresses is called with the free addresses of subnets and the time at which EC2 was asked,
+	// before the status names the subnets; may be nil.
+	Addresses func(asked time.Time, free map[string]int64)
 	// Catalogue says whether the daemon knows what AWS sells.
 	Catalogue func() market.State
 	// Isolated says that IAM cannot be reached: it is asked for classes with a role only, which
@@ -173,6 +176,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, name string) (again time.Dur
 	o := r.observe(ctx, class)
 	if o.temporary() == nil {
 		r.answers.resolved(class)
+	}
+	if o.subnetsErr == nil && r.Addresses != nil {
+		r.Addresses(o.asked, free(o.subnets))
 	}
 	if o.reservationsErr == nil && len(o.reservations) > 0 {
 		r.Counted(o.asked, left(o.reservations))

@@ -42,6 +42,29 @@ func (w *World) ReservationsCounted(asked time.Time, left map[string]int64) {
 	}
 }
 
+// counted is how many addresses of a subnet were free when EC2 was asked.
+type counted struct {
+	free  int64
+	asked time.Time
+}
+
+// AddressesCounted stores how many addresses of each subnet are free, and when EC2 was asked.
+func (w *World) AddressesCounted(asked time.Time, free map[string]int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for subnet, n := range free {
+		w.addresses[subnet] = counted{n, asked}
+	}
+}
+
+// FreeAddresses returns how many addresses of the subnet were free when EC2 was asked last.
+func (w *World) FreeAddresses(subnet string) (free int64, asked time.Time, known bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c, known := w.addresses[subnet]
+	return c.free, c.asked, known
+}
+
 // launchedInto reports whether an instance was launched into the reservation after
 // t. If not, an equal count brings no news.
 func (w *World) launchedInto(id string, t time.Time) bool {

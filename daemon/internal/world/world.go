@@ -47,6 +47,7 @@ type World struct {
 	twins      map[string]map[string]bool     // provider id -> node names, where several have it
 	seen       map[types.UID]time.Time        // when the daemon first saw that the pod waits
 	budgets    map[string][]cluster.PodBudget // by namespace, where they have been asked for
+	addresses  map[string]counted             // by subnet
 	latest     corev1.Pod                     // only whole uses it
 	gone       map[types.UID]struct{}
 	goneOrder  []types.UID
@@ -64,7 +65,7 @@ func New(facts []catalog.Fact, market catalog.Market, now func() time.Time) *Wor
 		setsOwned: map[types.UID]map[string]*appsv1.ReplicaSet{}, setOwner: map[string]types.UID{}, ownedSince: map[types.UID]time.Time{},
 		claimOf: map[string]string{}, nodeOf: map[string]string{}, twins: map[string]map[string]bool{},
 		seen: map[types.UID]time.Time{}, gone: map[types.UID]struct{}{},
-		budgets: map[string][]cluster.PodBudget{},
+		budgets: map[string][]cluster.PodBudget{}, addresses: map[string]counted{},
 		changed: make(chan struct{}, 1),
 	}
 	w.translations.lookups = w.lookups()
