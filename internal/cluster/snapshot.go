@@ -56,6 +56,10 @@ func (s Snapshot) Same(o Snapshot) bool {
 		s.namespaces == o.namespaces && s.podBudgets == o.podBudgets && s.supply == o.supply
 }
 
+// Standing returns the NodeClaims and the Supply alone, so that whoever remembers them keeps no
+// pods. It is the Same as before until one of them changes.
+func (s Snapshot) Standing() Snapshot { return Snapshot{claims: s.claims, supply: s.supply} }
+
 // Supply returns the pools, classes and DaemonSets.
 func (s Snapshot) Supply() *Supply {
 	if s.supply == nil {

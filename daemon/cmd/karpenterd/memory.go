@@ -16,8 +16,9 @@ const memoryShare = 90
 
 // garbageShare is how much garbage may pile up before the Go runtime collects it, in
 // percent of what is in use. What the daemon knows of a large cluster is in use for long,
-// and the runtime's own 100 % would double it.
-const garbageShare = 40
+// and the runtime's own 100 % would double it. With 40 %, collecting took a third of the processor
+// time of a daemon with 2,000 nodes.
+const garbageShare = 60
 
 // boundGarbage tells the Go runtime how much garbage may pile up. GOGC wins, if the user
 // has set it. While the daemon reads the cluster for the first time, almost everything is

@@ -13,7 +13,7 @@ import (
 // have drifted. Their pods move to nodes that stay if they can, else to new ones, whatever
 // these cost. It says whether it begins anything.
 func (m *mover) renew() bool {
-	due, next := disrupt.Overdue(m.View)
+	due, next := m.state.overdue(m.View)
 	if !next.IsZero() {
 		m.wait(next, plan.NodeToExpire)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/consolidate"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/disrupt"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
@@ -21,6 +22,7 @@ type State struct {
 	at            time.Time
 	again         time.Time // when a node may be deleted that may not be now; zero for never
 	stability     stability
+	undue         undue
 	past          past
 	horizon       time.Duration // of the last search; see past
 	rests         time.Duration // for how long no search follows one that found nothing: grows with each Step that it took
@@ -45,6 +47,28 @@ func (s *State) marked() *target {
 		return &target{}
 	}
 	return &s.target
+}
+
+// undue is what nothing was due of, and until when that holds.
+type undue struct {
+	of    cluster.Snapshot // NodeClaims and supply; see cluster.Snapshot.Standing
+	until time.Time        // when the next NodeClaim expires; zero for never
+}
+
+// overdue is disrupt.Overdue, which looks at each NodeClaim. As almost always none is due, and
+// no NodeClaim has changed since the last Step, it remembers that; not with static pools, whose
+// surplus depends on more.
+func (s *State) overdue(v view.View) (list []disrupt.Due, next time.Time) {
+	u, now := &s.undue, v.Snapshot.Standing()
+	if u.of.Same(now) && (u.until.IsZero() || v.Now.Before(u.until)) {
+		return nil, u.until
+	}
+	*u = undue{}
+	static := slices.ContainsFunc(v.Snapshot.Supply().Pools, func(p cluster.Pool) bool { return p.Static })
+	if list, next = disrupt.Overdue(v); len(list) == 0 && !static {
+		*u = undue{now, next}
+	}
+	return list, next
 }
 
 // delay is for how long the fleet is not searched.
