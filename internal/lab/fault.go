@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -44,9 +43,7 @@ func (l *Lab) HangKubelet(ctx context.Context, node string) error {
 	return l.setKubelet(ctx, node, hung)
 }
 
-// ResumeKubelet lets a kubelet that was stopped or hangs work again. Once it returns,
-// the node is Ready, unless the node goes or its machine is gone, and its pods are as
-// ready as their kubelet says: the control plane called them not ready while it was silent.
+// ResumeKubelet lets a kubelet that was stopped or hangs work again, a moment later.
 func (l *Lab) ResumeKubelet(ctx context.Context, node string) error {
 	if err := l.setKubelet(ctx, node, ""); err != nil {
 		return err
@@ -55,66 +52,19 @@ func (l *Lab) ResumeKubelet(ctx context.Context, node string) error {
 	if err != nil {
 		return err
 	}
-	if err := wake(ctx, clients, node); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, faultPatience)
-	defer cancel()
-	for {
-		n, err := clients.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
-		switch {
-		case apierrors.IsNotFound(err):
-			return nil
-		case err == nil && slices.ContainsFunc(n.Status.Conditions, isReady):
-			return readyAgain(ctx, clients, node)
-		}
-		select {
-		case <-ctx.Done(): // its machine may be gone
-			return nil
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-}
-
-func isReady(c corev1.NodeCondition) bool {
-	return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-}
-
-// wake lets KWOK look again at what it gave up when it was refused.
-func wake(ctx context.Context, clients kubernetes.Interface, node string) error {
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"lab.karpenterd.sh/resumed":%q}}}`, time.Now().Format(time.RFC3339Nano))
-	if _, err := clients.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		return fmt.Errorf("node %s wake: %w", node, err)
-	}
-	return eachPod(ctx, clients, node, func(p *corev1.Pod) error {
-		_, err := clients.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.MergePatchType, patch, metav1.PatchOptions{})
-		return err
-	})
-}
-
-// readyAgain reports the running pods of a node ready, as their kubelet does once its
-// node is Ready again, and KWOK does not.
-func readyAgain(ctx context.Context, clients kubernetes.Interface, node string) error {
-	patch := []byte(`{"status":{"conditions":[{"type":"Ready","status":"True"},{"type":"ContainersReady","status":"True"}]}}`)
-	return eachPod(ctx, clients, node, func(p *corev1.Pod) error {
-		if p.Status.Phase != corev1.PodRunning || p.DeletionTimestamp != nil {
-			return nil
-		}
-		_, err := clients.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
-		return err
-	})
-}
-
-// eachPod does something with each pod of a node; pods that go meanwhile are none.
-func eachPod(ctx context.Context, clients kubernetes.Interface, node string, do func(*corev1.Pod) error) error {
 	pods, err := clients.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
 	if err != nil {
 		return fmt.Errorf("pods of node %s list: %w", node, err)
 	}
-	for i := range pods.Items {
-		p := &pods.Items[i]
-		if err := do(p); err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("pod %s/%s of node %s wake: %w", p.Namespace, p.Name, node, err)
+	// KWOK gave up what it was refused; it looks again at what changes.
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"lab.karpenterd.sh/resumed":%q}}}`, time.Now().Format(time.RFC3339Nano))
+	if _, err := clients.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("node %s wake: %w", node, err)
+	}
+	for _, p := range pods.Items {
+		_, err := clients.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("pod %s/%s wake: %w", p.Namespace, p.Name, err)
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/controlplane"
@@ -140,6 +142,15 @@ func kubeletRunsAPod(t *testing.T, b bare) {
 	get(t, "http://"+address+":8080/exit")
 	podIs(t, b, "program", "ready after a restart", func(_ *corev1.Pod, s corev1.ContainerStatus) bool {
 		return s.Ready && s.RestartCount == 1 && s.LastTerminationState.Terminated != nil && s.LastTerminationState.Terminated.ExitCode == 3
+	})
+
+	// As the control plane says of pods whose node was silent.
+	patch := []byte(`{"status":{"conditions":[{"type":"Ready","status":"False"}]}}`)
+	if _, err := b.clients.CoreV1().Pods("default").Patch(t.Context(), "program", types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
+	podIs(t, b, "program", "ready again", func(p *corev1.Pod, _ corev1.ContainerStatus) bool {
+		return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue })
 	})
 
 	if err := b.clients.CoreV1().Pods("default").Delete(t.Context(), "program", metav1.DeleteOptions{}); err != nil {

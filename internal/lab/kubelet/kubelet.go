@@ -168,6 +168,9 @@ func (k *Kubelet) see(object *corev1.Pod) {
 		p = k.newPod(object)
 		k.pods[object.UID] = p
 	}
+	if known && p.misread(object) {
+		p.dirty()
+	}
 	if object.DeletionTimestamp != nil {
 		grace := p.gracePeriod()
 		if s := object.DeletionGracePeriodSeconds; s != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -50,6 +51,19 @@ func (p *pod) writeStatus(ctx context.Context) error {
 	}
 	_, err = p.kubelet.clients.CoreV1().Pods(p.object.Namespace).Patch(ctx, p.object.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	return err
+}
+
+// misread says whether somebody else has changed whether the pod is ready: the control plane
+// calls all pods of a node not ready that was silent for a while.
+func (p *pod) misread(object *corev1.Pod) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, own := range p.conditions {
+		if own.Type == corev1.PodReady {
+			return !slices.ContainsFunc(object.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == own.Type && c.Status == own.Status })
+		}
+	}
+	return false
 }
 
 // status is what the pod looks like now.
