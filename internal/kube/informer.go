@@ -56,12 +56,6 @@ func NewInformer[L runtime.Object](from Lister[L], example runtime.Object, keep 
 	}}, example, 0, cache.Indexers{})
 }
 
-// listed is the answer to a request for a page.
-type listed struct {
-	list runtime.Object
-	err  error
-}
-
 // listKept lists all objects, reduced.
 func listKept[L runtime.Object](ctx context.Context, from Lister[L], options metav1.ListOptions, keep func(metav1.Object) metav1.Object) (runtime.Object, error) {
 	var all internalversion.List
@@ -85,42 +79,63 @@ func Read[L runtime.Object](ctx context.Context, from Lister[L], do func(metav1.
 	return read(ctx, from, metav1.ListOptions{}, func(_ runtime.Object, object metav1.Object) { do(object) })
 }
 
-// read calls do with all objects, page by page, and returns their resource version. It
-// asks for the next page while do has the last one. It asks for the newest version: an
-// API server ignores the limit for a list from its cache, and returns all objects at
-// once.
+// read calls do with all objects, page by page, and returns their resource version. The next page
+// is asked for while the last one is decoded, and no sooner: two pages are in memory at most. It
+// asks for the newest version: an API server ignores the limit for a list from its cache, and
+// returns all objects at once.
 func read[L runtime.Object](ctx context.Context, from Lister[L], options metav1.ListOptions, do func(runtime.Object, metav1.Object)) (revision string, err error) {
 	options.ResourceVersion, options.ResourceVersionMatch, options.Limit = "", "", page
-	ask := func(options metav1.ListOptions) <-chan listed {
-		answer := make(chan listed, 1)
-		go func() {
-			list, err := from.List(ctx, options)
-			answer <- listed{list, err}
-		}()
-		return answer
-	}
-	for next := ask(options); ; {
-		some := <-next
-		if some.err != nil {
-			return "", some.err
-		}
-		list, err := meta.ListAccessor(some.list)
-		if err != nil {
-			return "", fmt.Errorf("list read: %w", err)
-		}
-		if options.Continue = list.GetContinue(); options.Continue != "" {
-			next = ask(options)
-		}
-		err = meta.EachListItemWithAlloc(some.list, func(o runtime.Object) error {
-			object, err := meta.Accessor(o)
-			if err != nil {
-				return fmt.Errorf("list read: %w", err)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	pages := make(chan fetched)
+	go func() {
+		for {
+			p := fetch(ctx, from, options)
+			select {
+			case <-ctx.Done():
+				return
+			case pages <- p:
 			}
-			do(o, object)
-			return nil
-		})
-		if err != nil || options.Continue == "" {
-			return list.GetResourceVersion(), err
+			if options.Continue = p.next; p.err != nil || p.next == "" {
+				return
+			}
+		}
+	}()
+	for {
+		var p fetched
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case p = <-pages:
+		}
+		if p.err != nil {
+			return "", p.err
+		}
+		if revision, err = each(p, do); err != nil || p.next == "" {
+			return revision, err
 		}
 	}
+}
+
+// each calls do with all objects of a page, and returns the resource version of the page.
+func each(p fetched, do func(runtime.Object, metav1.Object)) (revision string, err error) {
+	list, err := p.list()
+	if err != nil {
+		return "", err
+	}
+	about, err := meta.ListAccessor(list)
+	if err != nil {
+		return "", fmt.Errorf("list read: %w", err)
+	}
+	if about.GetContinue() != p.next {
+		return "", fmt.Errorf("list read: a page continues at %q, and was taken to continue at %q", about.GetContinue(), p.next)
+	}
+	return about.GetResourceVersion(), meta.EachListItemWithAlloc(list, func(o runtime.Object) error {
+		object, err := meta.Accessor(o)
+		if err != nil {
+			return fmt.Errorf("list read: %w", err)
+		}
+		do(o, object)
+		return nil
+	})
 }

@@ -69,12 +69,26 @@ func hold(t *testing.T, informer cache.SharedIndexInformer, n int) []any {
 // is reduced before the next page but one is requested. If a page has expired, the list
 // begins again.
 func TestInformer_ListsPageByPageAndReducesEachObjectOnce(t *testing.T) {
-	const pods = 2*page + 1
-	server, config := newAPIServer(t)
-	clients, err := NewClients(config)
-	if err != nil {
-		t.Fatal(err)
+	for name, from := range map[string]func(*Clients) Lister[*corev1.PodList]{
+		"decoded at once": func(c *Clients) Lister[*corev1.PodList] { return c.Core.CoreV1().Pods("") },
+		"decoded later": func(c *Clients) Lister[*corev1.PodList] {
+			return Early[*corev1.PodList](c.Core.CoreV1().RESTClient(), "pods", c.Core.CoreV1().Pods(""))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, config := newAPIServer(t)
+			clients, err := NewClients(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			listsPageByPage(t, server, from(clients))
+		})
 	}
+}
+
+func listsPageByPage(t *testing.T, server *apiServer, from Lister[*corev1.PodList]) {
+	t.Helper()
+	const pods = 2*page + 1
 	var kept, asked atomic.Int64
 	server.on("GET /api/v1/pods", func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
@@ -88,8 +102,8 @@ func TestInformer_ListsPageByPageAndReducesEachObjectOnce(t *testing.T) {
 			<-r.Context().Done()
 			return
 		}
-		from, _ := strconv.Atoi(query.Get("continue"))
-		if whole := int64(from) - kept.Load(); whole > 2*page {
+		first, _ := strconv.Atoi(query.Get("continue"))
+		if whole := int64(first) - kept.Load(); whole > 2*page {
 			t.Errorf("%d pods are whole while more are asked for", whole)
 		}
 		if asked.Add(1) == 2 {
@@ -100,7 +114,7 @@ func TestInformer_ListsPageByPageAndReducesEachObjectOnce(t *testing.T) {
 		}
 		podList(w, r, pods)
 	})
-	informer := NewInformer(clients.Core.CoreV1().Pods(""), &corev1.Pod{}, func(o metav1.Object) metav1.Object {
+	informer := NewInformer(from, &corev1.Pod{}, func(o metav1.Object) metav1.Object {
 		kept.Add(1)
 		o.SetManagedFields(nil)
 		return o

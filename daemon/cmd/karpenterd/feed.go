@@ -63,7 +63,7 @@ func decisive(c *kube.Clients) []watched {
 	return []watched{
 		watching("nodeclaims.karpenter.sh", c.NodeClaims, &v1.NodeClaim{}),
 		watching("nodes", c.Core.CoreV1().Nodes(), &corev1.Node{}),
-		watching("pods", c.Core.CoreV1().Pods(metav1.NamespaceAll), &corev1.Pod{}),
+		watching("pods", kube.Early(c.Core.CoreV1().RESTClient(), "pods", kube.Lister[*corev1.PodList](c.Core.CoreV1().Pods(metav1.NamespaceAll))), &corev1.Pod{}),
 	}
 }
 
