@@ -263,10 +263,7 @@ func (s *shadow) newClass(o origin) class {
 	for _, t := range x.PodAffinity {
 		c.fixed = c.fixed || t.Weight == 0 && t.Key == label.Hostname
 	}
-	names := func(r label.Requirements) bool {
-		return slices.ContainsFunc(r, func(x label.Requirement) bool { return label.NamesNode(x.Key()) })
-	}
-	c.named = names(x.Selector) || slices.ContainsFunc(x.NodeAffinity, names)
+	c.named = fit.AsksForNames(x)
 	return c
 }
 

@@ -38,6 +38,21 @@ func Affinity(shape *cluster.Shape, labels label.Lookup) (label.Requirement, boo
 	return anyOf(shape.NodeAffinity, labels)
 }
 
+// AsksForNames says whether the answer of Affinity may differ between nodes that differ in their
+// names alone.
+func AsksForNames(shape *cluster.Shape) bool {
+	return namesNodes(shape.Selector) || slices.ContainsFunc(shape.NodeAffinity, namesNodes)
+}
+
+// VolumesAskForNames says the same of the answer of Volumes.
+func VolumesAskForNames(shape *cluster.Shape) bool {
+	return slices.ContainsFunc(shape.Volumes, func(alternatives []label.Requirements) bool { return slices.ContainsFunc(alternatives, namesNodes) })
+}
+
+func namesNodes(rs label.Requirements) bool {
+	return slices.ContainsFunc(rs, func(r label.Requirement) bool { return label.NamesNode(r.Key()) })
+}
+
 // Volumes returns the answer of the filter VolumeBinding: the labels must meet any
 // alternative of each volume. If the answer is no, it returns a requirement that is
 // not met.

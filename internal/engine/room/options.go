@@ -169,15 +169,6 @@ func (x *open) accepts(l *demand.Level, taints []cluster.Taint) bool {
 func (r *Room) Reaches(l *demand.Level) bool {
 	nodes := r.Snapshot.NodeKinds()
 	return r.known.reached.Get(nodes, demand.PlaceKey(&l.Shape, false), func() bool {
-		return asksForNames(&l.Shape) || nodes.Any(func(labels label.Lookup, taints []cluster.Taint) bool { return fit.Node(l.Shape, labels, taints) })
+		return fit.AsksForNames(&l.Shape) || fit.VolumesAskForNames(&l.Shape) || nodes.Any(func(labels label.Lookup, taints []cluster.Taint) bool { return fit.Node(l.Shape, labels, taints) })
 	})
-}
-
-// asksForNames says whether the shape asks for nodes by name.
-func asksForNames(s *cluster.Shape) bool {
-	asks := func(rs label.Requirements) bool {
-		return slices.ContainsFunc(rs, func(r label.Requirement) bool { return label.NamesNode(r.Key()) })
-	}
-	return asks(s.Selector) || slices.ContainsFunc(s.NodeAffinity, asks) ||
-		slices.ContainsFunc(s.Volumes, func(alternatives []label.Requirements) bool { return slices.ContainsFunc(alternatives, asks) })
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
@@ -87,10 +88,13 @@ func (b *builder) electorate(shape *cluster.Shape, x *cluster.Spread, keys []*to
 		return known, id
 	}
 	e.counts = make([]bool, len(b.nodes))
+	b.electors[string(id)] = &e
+	if e.shape != nil && !fit.AsksForNames(e.shape) && !b.snapshot.NodeKinds().Any(e.admits) {
+		return &e, id // as for pods that can run nowhere, which each Step asks for
+	}
 	for i, n := range b.nodes {
 		e.counts[i] = !slices.ContainsFunc(keys, func(y *topology) bool { return y.of[i] == missing }) && e.admits(&n.Labels, n.Taints)
 	}
-	b.electors[string(id)] = &e
 	return &e, id
 }
 
