@@ -55,7 +55,7 @@ type Options struct {
 // Run lives through the schedule of the seed, and cuts it down if it fails. The error wraps
 // ErrViolated where an invariant was.
 func Run(ctx context.Context, o Options) error {
-	const quiet = time.Minute // about, after each storm
+	const quiet = 10 * time.Second // about, after each storm
 	schedule := Draw(o.Seed, max(1, int(o.Minutes*float64(time.Minute)/float64(storm+quiet))))
 	say := func(format string, args ...any) { fmt.Fprintf(o.Out, "chaos: "+format+"\n", args...) }
 	say("seed %d, %d rounds with %d events", o.Seed, len(schedule), schedule.Events())
