@@ -34,13 +34,22 @@ const (
 // StopKubelet ends the kubelet of a machine: its pods stay as they are, and its node
 // is NotReady as soon as it has been silent for Options.NodeGrace.
 func (l *Lab) StopKubelet(ctx context.Context, node string) error {
-	return l.setKubelet(ctx, node, stopped)
+	return l.breakKubelet(ctx, node, stopped)
 }
 
 // HangKubelet lets the kubelet of a machine send heartbeats and do nothing else: its
 // node stays Ready, and its pods neither start nor end.
 func (l *Lab) HangKubelet(ctx context.Context, node string) error {
-	return l.setKubelet(ctx, node, hung)
+	return l.breakKubelet(ctx, node, hung)
+}
+
+// breakKubelet leaves the kubelet as it is if it fails: a node of that name may join later.
+func (l *Lab) breakKubelet(ctx context.Context, node, wrong string) error {
+	err := l.setKubelet(ctx, node, wrong)
+	if err != nil {
+		err = errors.Join(err, l.tellKubelet(context.WithoutCancel(ctx), node, ""))
+	}
+	return err
 }
 
 // ResumeKubelet lets a kubelet that was stopped or hangs work again, a moment later.

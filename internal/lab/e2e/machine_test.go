@@ -128,6 +128,12 @@ func stoppedKubelet(t *testing.T, w world) {
 	w.role(t, "stopped", true)
 	node := w.joins(t, w.launch(t, "stopped", w.goodUserData()))
 	isReady(t, w.Admin, node.Name, corev1.ConditionTrue)
+	if err := w.StopKubelet(t.Context(), "joins-later"); !apierrors.IsNotFound(err) {
+		t.Errorf("error %v of a node that is not there", err)
+	}
+	if broken, err := w.Admin.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "lab-broken-kubelets", metav1.GetOptions{}); err != nil || broken.Data["joins-later"] != "" {
+		t.Errorf("a node that joins later finds its kubelet stopped: %v, %v", broken.Data, err)
+	}
 	w.podOn(t, "stopped", node.Name)
 	ready := func(want corev1.ConditionStatus) {
 		t.Helper()
