@@ -45,6 +45,10 @@ const (
 	PulumiBridge Tool = "pulumi-resource-terraform-provider"
 )
 
+// Descheduler evicts pods from nodes with taints: one test lets it run beside the daemon. Only
+// the release that tools/descheduler pins is ever used.
+const Descheduler Tool = "descheduler"
+
 // Ko builds the daemon's container image.
 const Ko Tool = "ko"
 
@@ -140,6 +144,7 @@ func specs() map[Tool]spec {
 		PulumiBridge: {
 			module: "pulumi", pkg: "github.com/pulumi/pulumi-terraform-bridge/v3/dynamic", source: "github.com/pulumi/pulumi-terraform-bridge/v3", file: string(PulumiBridge),
 		},
+		Descheduler:   {module: "descheduler", pkg: "sigs.k8s.io/descheduler/cmd/descheduler", source: "sigs.k8s.io/descheduler"},
 		Ko:            {module: "image", pkg: "github.com/google/ko", source: "github.com/google/ko"},
 		Goreleaser:    {module: "goreleaser", pkg: "github.com/goreleaser/goreleaser/v2", source: "github.com/goreleaser/goreleaser/v2"},
 		KrewValidator: {module: "goreleaser", pkg: "sigs.k8s.io/krew/cmd/validate-krew-manifest", source: "sigs.k8s.io/krew"},
@@ -191,6 +196,8 @@ func ldflags(module string, versions map[string]string) string {
 		return noDebugData +
 			" -X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version=" + versions["github.com/pulumi/pulumi/pkg/v3"] +
 			" -X github.com/pulumi/pulumi-terraform-bridge/v3/dynamic/version.version=" + versions["github.com/pulumi/pulumi-terraform-bridge/v3"]
+	case "descheduler":
+		return noDebugData + " -X sigs.k8s.io/descheduler/pkg/version.version=" + versions["sigs.k8s.io/descheduler"]
 	case "image", "goreleaser":
 		return noDebugData
 	case "dev":
