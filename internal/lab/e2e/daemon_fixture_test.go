@@ -300,14 +300,17 @@ func (d *daemonLab) createPool(t *testing.T, p pool) {
 }
 
 // logs returns what the daemon's replicas have written, of all namespaces.
-func (d *daemonLab) logs() string {
+func (d *daemonLab) logs() string { return d.logsOf(install.DefaultName) }
+
+// logsOf returns what the containers of that name have written on the bootstrap nodes.
+func (d *daemonLab) logsOf(container string) string {
 	var all strings.Builder
 	entries, err := os.ReadDir(d.LogDir())
 	if err != nil {
 		return err.Error()
 	}
 	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), "_"+install.DefaultName+".log") {
+		if strings.HasSuffix(e.Name(), "_"+container+".log") {
 			raw, err := os.ReadFile(filepath.Join(d.LogDir(), e.Name()))
 			if err != nil {
 				return err.Error()

@@ -219,15 +219,7 @@ func (d *daemonLab) savedBesideADescheduler(t *testing.T, c *cutter) {
 	if _, err := d.Core.CoreV1().Pods(testNamespace).Create(t.Context(), &other, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() error {
-		list, err := d.Core.CoreV1().Events(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=LandingLimited,involvedObject.name=" + m.pool.name})
-		if err == nil && !slices.ContainsFunc(list.Items, func(e corev1.Event) bool {
-			return strings.Contains(e.Message, "descheduler in namespace "+testNamespace)
-		}) {
-			err = fmt.Errorf("no Event says where evicted pods land: %+v", list.Items)
-		}
-		return err
-	})
+	d.landsBeside(t, m.pool, "descheduler in namespace "+testNamespace)
 	n := len(c.since(0))
 	d.allow(t, m)
 	eventually(t, func() error { return d.over(t, m) })
@@ -240,6 +232,19 @@ func (d *daemonLab) savedBesideADescheduler(t *testing.T, c *cutter) {
 			t.Errorf("the daemon binds pod %s", w.name)
 		}
 	}
+}
+
+// landsBeside waits until an Event of the pool says that the scheduler chooses where evicted pods
+// land, because of the reader of taints.
+func (d *daemonLab) landsBeside(t *testing.T, p pool, reader string) {
+	t.Helper()
+	eventually(t, func() error {
+		list, err := d.Core.CoreV1().Events(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=LandingLimited,involvedObject.name=" + p.name})
+		if err == nil && !slices.ContainsFunc(list.Items, func(e corev1.Event) bool { return strings.Contains(e.Message, reader) }) {
+			err = fmt.Errorf("no Event says where evicted pods land: %+v", list.Items)
+		}
+		return err
+	})
 }
 
 // evicted names the pods of the pool whose eviction was accepted, once for each.
