@@ -114,6 +114,7 @@ const (
 	HostPorts        Cause = "its host ports are taken"
 	Volumes          Cause = "no new node meets the node affinity of the pod's volumes"
 	PlanUnfinished   Cause = "the plan is still being made"
+	LaunchesFirst    Cause = "as many nodes of the pool wait for their launch as EC2 is asked for together"
 	IsStatic         Cause = "the pool is static: it launches no nodes for pods"
 )
 
@@ -126,7 +127,7 @@ func (c Cause) remedy() string {
 		return "lower minValues, let the NodePool have other instance types, or set the daemon's min-values policy to BestEffort"
 	case Volumes:
 		return "let the NodePool launch where the volumes are, or make volumes with the binding mode WaitForFirstConsumer"
-	case NoPool, PoolNotReady, UntoleratedTaint, Requirements, NoType, TooLarge, NoCapacity, InBackoff, LimitReached, NotSupported, GangIncomplete, HostPorts, PlanUnfinished, IsStatic:
+	case NoPool, PoolNotReady, UntoleratedTaint, Requirements, NoType, TooLarge, NoCapacity, InBackoff, LimitReached, NotSupported, GangIncomplete, HostPorts, PlanUnfinished, LaunchesFirst, IsStatic:
 	}
 	return ""
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/pflag"
 
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/claim"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/interruption"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
@@ -170,6 +171,7 @@ func (c *config) take(g given) []error {
 		}
 	}
 	c.Policy = engine.DefaultPolicy()
+	c.Policy.MostUnlaunched = claim.MostUnlaunched
 	c.Policy.IgnorePreferences = g.preferences == install.PreferencesIgnore
 	c.Policy.BestEffortMinValues = g.minValues == install.MinValuesBestEffort
 	c.Policy.Landing = plan.LandingWay(g.landing)

@@ -11,6 +11,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/claim"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
@@ -78,6 +79,7 @@ func TestReadConfig_PoliciesAreKarpentersInNameAndDefault(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := engine.DefaultPolicy()
+			want.MostUnlaunched = claim.MostUnlaunched
 			want.IgnorePreferences, want.BestEffortMinValues, want.NodeCost = tt.ignorePreferences, tt.best, cmp.Or(tt.nodeCost, want.NodeCost)
 			want.PauseDisruption = tt.pause
 			if diff := gocmp.Diff(want, c.Policy); diff != "" {
@@ -95,6 +97,7 @@ func TestReadConfig_TimeFactorShortensWhatTheCloudTakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := engine.DefaultPolicy()
+	want.MostUnlaunched = claim.MostUnlaunched
 	want.LaunchTimeout, want.RegistrationTimeout, want.BackGrace, want.DrainReserve = 50*time.Second, 150*time.Second, 20*time.Second, 10*time.Second
 	if diff := gocmp.Diff(want, c.Policy); diff != "" {
 		t.Error(diff)

@@ -12,6 +12,9 @@ const (
 	// known to succeed; each success lets as many more through, up to mostCalls, which
 	// leaves turns to other pools. After a failure it is one.
 	fewCalls, mostCalls = 4, 24
+	// MostUnlaunched is how many NodeClaims of a pool are to wait for their launch at a time, for
+	// engine.Policy: those of which EC2 is asked, and as many to follow them.
+	MostUnlaunched = 2 * mostCalls
 	// gatePoll is how soon a NodeClaim looks again whether the gate lets it pass.
 	gatePoll = 250 * time.Millisecond
 	// firstErrorPause and longestErrorPause are the pauses of a pool after a call that failed

@@ -50,10 +50,10 @@ func (t *turn) pack() bool {
 	placedBefore := t.Trace.Placed
 	result.Bins = t.realFirst(items, result.Bins)
 	now, later := t.holdBack(items, &result)
-	now, untried := t.holdUntried(items, t.inOrder(items, now))
+	now, untried, why := t.holdUntried(items, t.inOrder(items, now))
 	again := t.launchAll(items, now)
 	t.keepWaiting(items, later, nil)
-	t.keepWaiting(items, untried, t.awaitTry(untried))
+	t.keepWaiting(items, untried, why)
 	again = d.giveBack(items) || again
 	placed := t.Trace.Placed > placedBefore
 	return d.behind && placed || again && (placed || len(t.excluded) > 0 || len(t.full) > 0 || len(t.varied) > 0 || t.exclusive)

@@ -1,6 +1,7 @@
 package offer
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
@@ -18,12 +19,14 @@ func (m *Market) Widened(r *Row) view.Policy {
 	return p
 }
 
-// Tries counts launches of the parts of pools of which the last launches failed: one at a
-// time, until one succeeds.
+// Tries counts the launches of a plan. A pool has Policy.MostUnlaunched NodeClaims at a time that
+// wait for their launch, and a part of it of which the last launches failed has one, until one
+// succeeds.
 type Tries struct {
 	market   *Market
 	launches []plan.Launch // of this plan, before
 	left     map[part]int64
+	ahead    map[string]int64 // by pool
 }
 
 // part is the offerings of a pool that one quota is about.
@@ -31,22 +34,49 @@ type part struct{ pool, capacityType, quota string }
 
 // NewTries returns the Tries of a plan that has the launches so far.
 func (m *Market) NewTries(launches []plan.Launch) *Tries {
-	return &Tries{market: m, launches: launches, left: map[part]int64{}}
+	return &Tries{market: m, launches: launches, left: map[part]int64{}, ahead: map[string]int64{}}
 }
 
-// Take returns how many of the nodes of the row may be launched now, and counts them.
-func (t *Tries) Take(r *Row, nodes int64) int64 {
-	if !t.market.Failing(r) {
-		return nodes
+// Take returns how many of the nodes of the row may be launched now, counts them, and says what
+// the others wait for.
+func (t *Tries) Take(r *Row, nodes int64) (now int64, why plan.Refusal) {
+	pool, most := t.market.Fleet.Pools[r.Pool].Name, t.market.Policy.MostUnlaunched
+	part, failing := part{pool, r.CapacityType, catalog.QuotaOf(r.Type.Name)}, t.market.Failing(r)
+	now = nodes
+	if _, known := t.ahead[pool]; most > 0 && !known {
+		t.ahead[pool] = max(0, most-t.unlaunched(pool))
 	}
-	p := part{t.market.Fleet.Pools[r.Pool].Name, r.CapacityType, catalog.QuotaOf(r.Type.Name)}
-	left, known := t.left[p]
-	if !known {
-		left = t.untaken(p)
+	if most > 0 && t.ahead[pool] < now {
+		now, why = t.ahead[pool], plan.Refusal{Pool: pool, Cause: plan.LaunchesFirst, Detail: fmt.Sprintf("%d at a time", most)}
 	}
-	nodes = min(nodes, left)
-	t.left[p] = left - nodes
-	return nodes
+	if _, known := t.left[part]; failing && !known {
+		t.left[part] = t.untaken(part)
+	}
+	if failing && t.left[part] < nodes {
+		now, why = min(now, t.left[part]), plan.Refusal{Pool: pool, Cause: plan.NoCapacity, Detail: OneTry}
+	}
+	t.ahead[pool] -= now
+	t.left[part] -= now
+	return now, why
+}
+
+// OneTry says what launches wait for after one like them has failed.
+const OneTry = "after failed launches one node at a time is tried, and the rest waits for it"
+
+// unlaunched is how many NodeClaims of the pool wait for their launch, those of this plan
+// included.
+func (t *Tries) unlaunched(pool string) (n int64) {
+	for i := range t.launches {
+		if t.launches[i].Pool == pool {
+			n++
+		}
+	}
+	for _, c := range t.market.Claims {
+		if c.Pool == pool && !c.Launched && !c.Deleting {
+			n++
+		}
+	}
+	return n
 }
 
 // untaken returns what is left of the one try beside this plan's launches and the NodeClaims

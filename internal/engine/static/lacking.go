@@ -107,8 +107,8 @@ func (l *Launcher) One(p cluster.Pool) (*plan.Launch, plan.Refusal) {
 		return nil, plan.Refusal{Pool: p.Name, Cause: plan.MinValuesUnmet}
 	}
 	cheapest := slices.MinFunc(pick.Those(rows, varied), func(a, b row) int { return cmp.Compare(a.price, b.price) })
-	if l.market.NewTries(l.Launches).Take(cheapest.Row, 1) == 0 {
-		return nil, plan.Refusal{Pool: p.Name, Cause: plan.NoCapacity, Detail: launch.OneTry}
+	if now, why := l.market.NewTries(l.Launches).Take(cheapest.Row, 1); now == 0 {
+		return nil, why
 	}
 	limit, zones := launch.Affordable(l.market.Widened(cheapest.Row), &p, cheapest.Row, cheapest.sale)
 	if !offer.WantsZones(&p) {

@@ -65,6 +65,11 @@ type Policy struct {
 	// counts where plans are compared, and in bounds; prices are shown without it.
 	// Zero is no cost.
 	NodeCost quantity.Money
+	// MostUnlaunched is how many NodeClaims of a pool wait for their launch at a time; further ones
+	// are made when some are launched. If the first launches fail, the others have not been made in
+	// vain. It is no less than what is asked of EC2 together, so that nothing comes later. Zero is no
+	// limit.
+	MostUnlaunched int64
 	// ReleaseWait is how long a ready node with pods is kept for declared pods
 	// while no controller makes progress. The node is kept for ten times as long at
 	// most.

@@ -226,11 +226,12 @@ func boundBefore(p corev1.Pod, then time.Time) bool {
 	})
 }
 
-// budgeted: no more nodes of a pool are in deletion by decision than its budget allows.
+// budgeted: no more nodes of a pool are in deletion by decision than its budget allows. As with
+// Karpenter, one whose instance EC2 was asked to end is over.
 func (o *observer) budgeted(s scene) {
 	of := map[string]int{}
 	for _, c := range s.claims {
-		if o.voluntary(c) {
+		if o.voluntary(c) && !c.DeepCopy().Conditions().Get(v1.ConditionInstanceTerminating).IsTrue() {
 			of[c.Labels[v1.LabelNodePool]]++
 		}
 	}
