@@ -172,9 +172,10 @@ func (d *daemon) noteOne(p *pod, o plan.Outcome) {
 	if p.seen < 0 {
 		p.seen = now
 	}
+	p.placed = false
 	switch o.Verdict {
 	case plan.OnNode, plan.OnClaim, plan.OnLaunch:
-		p.planned = o.On
+		p.planned, p.placed = o.On, true
 		if p.decided < 0 {
 			p.decided = now
 		}

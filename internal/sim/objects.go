@@ -39,7 +39,8 @@ type pod struct {
 	refused  refusal       // why the last attempt failed
 
 	created, seen, decided, ran time.Duration // -1 while not yet
-	planned                     string        // where the last plan put it
+	planned                     string        // where the last plan put it that had a place for it
+	placed                      bool          // the last plan had one
 	evicted                     time.Duration // when the pod before it was evicted; -1 if none was
 }
 

@@ -255,7 +255,7 @@ func (r *run) finish() {
 		}
 		r.report.Remaining++
 		if p.node == nil {
-			if r.report.Left++; coming[p.planned] {
+			if r.report.Left++; p.placed && coming[p.planned] {
 				r.report.Coming++
 			}
 			continue

@@ -25,6 +25,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/family"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 )
 
 const (
@@ -258,6 +259,15 @@ func (s *server) NodeOf(providerID string) (*corev1.Node, bool) {
 	return nil, false
 }
 
+func (s *server) NodesOf(providerID string) (out []*corev1.Node) {
+	for _, n := range s.nodes {
+		if n.Spec.ProviderID == providerID {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
 func (s *server) EC2NodeClass(string) (*awsv1.EC2NodeClass, bool) { return s.class, s.class != nil }
 
 func (s *server) NodeClaims() (out []*v1.NodeClaim) {
@@ -275,7 +285,9 @@ func (s *server) LaunchFailed(*v1.NodeClaim, error)                      {}
 func (s *server) LaunchesFail(*v1.NodeClaim, string, string, time.Time)  {}
 func (s *server) Terminated(*v1.NodeClaim, string)                       {}
 
-func (s *server) PodsOn(string) []*corev1.Pod { return slices.Clone(s.pods) }
+func (s *server) PodsOn(node string) []*corev1.Pod {
+	return pick.Those(s.pods, func(p *corev1.Pod) bool { return p.Spec.NodeName == "" || p.Spec.NodeName == node })
+}
 
 func (s *server) NodePool(string) (*v1.NodePool, bool)           { return nil, false }
 func (s *server) BudgetsOf(*corev1.Pod) []cluster.PodBudget      { return nil }

@@ -46,6 +46,7 @@ type World interface {
 	TypesOf(class string) (cluster.Class, bool)
 	FreeAddresses(subnet string) (free int64, asked time.Time, known bool)
 	NodeOf(providerID string) (*corev1.Node, bool)
+	NodesOf(providerID string) []*corev1.Node
 	Nodes() []*corev1.Node
 	PodsOn(node string) []*corev1.Pod
 	Replicas(p *corev1.Pod) (of *metav1.OwnerReference, declared int64, pods []*corev1.Pod)

@@ -94,6 +94,13 @@ func (d *drained) NodeOf(string) (*corev1.Node, bool) {
 	}
 	return d.node, true
 }
+
+func (d *drained) NodesOf(id string) []*corev1.Node {
+	if n, up := d.NodeOf(id); up {
+		return []*corev1.Node{n}
+	}
+	return nil
+}
 func (d *drained) NodePool(string) (*v1.NodePool, bool) { return d.pool, d.pool != nil }
 func (d *drained) PodsOn(string) []*corev1.Pod          { return append([]*corev1.Pod(nil), d.pods...) }
 

@@ -54,6 +54,13 @@ func (s *scaleIn) NodeOf(providerID string) (*corev1.Node, bool) {
 	return &corev1.Node{}, true
 }
 
+func (s *scaleIn) NodesOf(providerID string) []*corev1.Node {
+	if n, up := s.NodeOf(providerID); up {
+		return []*corev1.Node{n}
+	}
+	return nil
+}
+
 func (s *scaleIn) InstancesOf(ctx context.Context, uid string) ([]aws.Instance, error) {
 	s.asked <- uid
 	select {

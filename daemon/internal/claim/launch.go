@@ -109,6 +109,7 @@ func (c *Controller) endsUnlaunched(claim *v1.NodeClaim, order order, last attem
 	if !shut {
 		return false
 	}
+	c.subnets.forget(claim.UID)
 	if last.number == 0 {
 		c.unlaunched.Store(claim.UID, true)
 	}
@@ -120,19 +121,20 @@ func (c *Controller) endsUnlaunched(claim *v1.NodeClaim, order order, last attem
 func (c *Controller) call(ctx context.Context, claim *v1.NodeClaim, order order, last attempt) (time.Duration, error) {
 	order.request.ClientToken = awsspec.ClientToken(string(claim.UID), last.number)
 	c.unlaunched.Delete(claim.UID)
-	c.subnets.flies(claim.UID, flight{subnetsOf(order.request), addressesOf(claim), c.Now()})
+	c.subnets.note(claim.UID, flight{subnetsOf(order.request), addressesOf(claim), c.Now()})
 	launched, err := c.Cloud.Launch(ctx, order.request)
 	c.called.Store(claim.Name, c.Now())
 	var scarcity *aws.InsufficientCapacityError
 	switch {
 	case err == nil:
+		c.subnets.note(claim.UID, flight{[]string{launched.SubnetID}, addressesOf(claim), c.Now()})
 		c.gate.succeeded(poolOf(claim))
 		c.tried(claim, catalog.OfferingKey{
 			InstanceType: launched.InstanceType, Zone: launched.Zone, CapacityType: launched.CapacityType, Reservation: launched.Reservation,
 		}, launched.Failed)
 		return 0, c.launched(ctx, claim, order, launched)
 	case errors.As(err, &scarcity):
-		c.subnets.lands(claim.UID, "", c.Now())
+		c.subnets.forget(claim.UID)
 		c.noCapacity(claim, scarcity, order.request)
 		c.unlaunched.Store(claim.UID, true)
 		c.Recorder.LaunchFailed(claim, err)
@@ -148,6 +150,9 @@ func (c *Controller) call(ctx context.Context, claim *v1.NodeClaim, order order,
 	// The first request with a token launches nothing without its launch template. A later one
 	// may get that answer, too, where the first answer got lost.
 	nothing := errors.Is(err, aws.ErrNothingLaunched) || unseen && last.first && launched.SentOnce
+	if nothing {
+		c.subnets.forget(claim.UID)
+	}
 	if nothing && len(launched.Failed) > 0 {
 		c.tried(claim, catalog.OfferingKey{}, launched.Failed)
 	}
@@ -214,6 +219,7 @@ func (c *Controller) adopt(ctx context.Context, claim *v1.NodeClaim, order order
 		if i.Gone() {
 			continue
 		}
+		c.subnets.note(claim.UID, flight{[]string{i.SubnetID}, addressesOf(claim), i.LaunchTime})
 		c.gate.succeeded(poolOf(claim))
 		capacityType, reservation := boughtAs(order.request, i, c.Now())
 		return true, c.launched(ctx, claim, order, aws.Launched{
@@ -252,7 +258,6 @@ func (c *Controller) launchFailed(ctx context.Context, claim *v1.NodeClaim, caus
 // launched records the instance: first the labels, then the status with the condition
 // Launched.
 func (c *Controller) launched(ctx context.Context, claim *v1.NodeClaim, order order, l aws.Launched) error {
-	c.subnets.lands(claim.UID, l.SubnetID, c.Now())
 	labels := catalog.Offering{Zone: l.Zone, CapacityType: l.CapacityType, Reservation: l.Reservation}.Labels().Map()
 	labels[label.InstanceType], labels[label.Tenancy] = l.InstanceType, order.tenancy
 	for key, value := range impliedLabels(claim) {

@@ -52,10 +52,15 @@ func (s *subnets) full(id string, now time.Time) bool {
 	return noted && now.Before(until.(time.Time))
 }
 
-// flies notes that a launch takes so many addresses of one of the subnets.
-func (s *subnets) flies(claim types.UID, f flight) {
+// note notes that the NodeClaim takes addresses, in place of what was noted before.
+func (s *subnets) note(claim types.UID, f flight) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.put(claim, f)
+}
+
+// put is note; the caller holds the lock.
+func (s *subnets) put(claim types.UID, f flight) {
 	if s.flying == nil {
 		s.flying = map[types.UID]flight{}
 	}
@@ -67,22 +72,16 @@ func (s *subnets) flies(claim types.UID, f flight) {
 	s.flying[claim] = f
 }
 
-// lands notes what came of the launch: an instance in the subnet, or none if that is empty.
-func (s *subnets) lands(claim types.UID, subnet string, now time.Time) {
+// forget notes that the NodeClaim takes no addresses.
+func (s *subnets) forget(claim types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f, known := s.flying[claim]
 	delete(s.flying, claim)
-	if known && subnet != "" {
-		s.flying[claim] = flight{[]string{subnet}, f.addresses, now}
-	}
 }
 
 // taken is how many addresses of the subnet the launches of other NodeClaims take that EC2 did
-// not count when it was asked.
+// not count when it was asked; the caller holds the lock.
 func (s *subnets) taken(subnet string, asked time.Time, but types.UID) (addresses int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for uid, f := range s.flying {
 		if uid != but && f.since.Add(addressLag).After(asked) && slices.Contains(f.in, subnet) {
 			addresses += f.addresses
@@ -111,37 +110,82 @@ func subnetsOf(r aws.LaunchRequest) (ids []string) {
 	return ids
 }
 
+// ranked is a subnet with what decides whether launches go there.
+type ranked struct {
+	awsv1.Subnet
+	full  bool
+	kept  bool // the last attempt was for this one
+	room  int64
+	asked time.Time // when EC2 was asked for its free addresses; zero for never
+}
+
 // byRoom returns the class with those of its subnets first that have the most free addresses,
 // less those that launches take which EC2 did not count yet; subnets in which launches have just
-// found none come last.
+// found none come last. What the last attempt of the NodeClaim asked for comes first: what others
+// launch is no reason for another attempt.
 func (c *Controller) byRoom(claim *v1.NodeClaim, class *awsv1.EC2NodeClass) *awsv1.EC2NodeClass {
-	type ranked struct {
-		awsv1.Subnet
-		full int
-		room int64
+	var kept []string
+	if last, err := lastAttempt(claim); err == nil && last.frozen != nil {
+		kept = subnetsOf(last.frozen.Request)
 	}
-	counted := true
 	list := make([]ranked, len(class.Status.Subnets))
 	for i, s := range class.Status.Subnets {
-		list[i] = ranked{Subnet: s}
-		if c.subnets.full(s.ID, c.Now()) {
-			list[i].full = 1
+		list[i] = ranked{Subnet: s, full: c.subnets.full(s.ID, c.Now()), kept: slices.Contains(kept, s.ID)}
+		if free, asked, known := c.World.FreeAddresses(s.ID); known {
+			list[i].room, list[i].asked = free, asked
 		}
-		free, asked, known := c.World.FreeAddresses(s.ID)
-		list[i].room, counted = free-c.subnets.taken(s.ID, asked, claim.UID), counted && known
 	}
-	slices.SortStableFunc(list, func(a, b ranked) int {
-		if a.full != b.full || !counted { // the status has them in the order of free addresses
-			return cmp.Compare(a.full, b.full)
-		}
-		return cmp.Compare(b.room, a.room)
-	})
+	c.subnets.choose(claim.UID, list, flight{addresses: addressesOf(claim), since: c.Now()})
 	sorted := *class
 	sorted.Status.Subnets = make([]awsv1.Subnet, len(list))
 	for i := range list {
 		sorted.Status.Subnets[i] = list[i].Subnet
 	}
 	return &sorted
+}
+
+// choose sorts the subnets, and notes that the NodeClaim takes addresses of the first one of each
+// zone: launches that are under way together go to different ones. Where EC2 has not been asked
+// for the free addresses, the order is that of the status.
+func (s *subnets) choose(claim types.UID, list []ranked, f flight) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counted := !slices.ContainsFunc(list, func(x ranked) bool { return x.asked.IsZero() })
+	for i := range list {
+		list[i].room -= s.taken(list[i].ID, list[i].asked, claim)
+	}
+	slices.SortStableFunc(list, func(a, b ranked) int {
+		switch {
+		case a.full != b.full:
+			return last(a.full, b.full)
+		case a.kept != b.kept:
+			return last(b.kept, a.kept)
+		case counted:
+			return cmp.Compare(b.room, a.room)
+		}
+		return 0
+	})
+	if _, noted := s.flying[claim]; noted {
+		return
+	}
+	zones := map[string]bool{}
+	for _, x := range list {
+		if !zones[x.Zone] {
+			zones[x.Zone], f.in = true, append(f.in, x.ID)
+		}
+	}
+	s.put(claim, f)
+}
+
+// last orders the one last of which the answer is yes.
+func last(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
 }
 
 // scarce notes the subnets that are full, and returns the failures that say of an offering that

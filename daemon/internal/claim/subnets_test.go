@@ -1,6 +1,8 @@
 package claim
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -59,28 +61,59 @@ func TestLaunch_AZoneIsLeftOutWhenAllItsSubnetsAreFull(t *testing.T) {
 	}
 }
 
+// counted is launching where EC2 has said how many addresses the subnets have.
+func counted(t *testing.T, free map[string]int64) launching {
+	t.Helper()
+	l := newLaunching(t)
+	l.controller.Scarcity = &known{}
+	l.free, l.asked = free, l.now
+	return l
+}
+
+// add adds a NodeClaim for so many pods.
+func (l launching) add(t *testing.T, name string, pods int64) *v1.NodeClaim {
+	t.Helper()
+	c := nodeClaim(label.OnDemand)
+	c.Name, c.UID, c.Finalizers = name, types.UID("uid-"+name), []string{v1.FinalizerTermination}
+	c.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(pods, resource.DecimalSI)}
+	l.put(t, c)
+	l.Observe(c)
+	return c
+}
+
+// into launches a NodeClaim for so many pods, with EC2's answer, and returns the subnet of zone a.
+func (l launching) into(t *testing.T, name string, pods int64) string {
+	t.Helper()
+	l.add(t, name, pods)
+	before := len(l.ec2.requests)
+	_, _ = l.controller.Reconcile(t.Context(), name) // fails, where EC2's answer says so
+	if len(l.ec2.requests) == before {
+		t.Fatalf("%s: no call", name)
+	}
+	return inZoneA(l.ec2.requests[before])
+}
+
+func inZoneA(r aws.LaunchRequest) string {
+	for _, o := range r.Overrides {
+		if o.Zone == "a" {
+			return o.SubnetID
+		}
+	}
+	return ""
+}
+
+func (l launching) taken(subnet string) int64 {
+	s := &l.controller.subnets
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.taken(subnet, l.asked, "")
+}
+
 // EC2 counts addresses once a minute, and a burst of launches is over in seconds.
 func TestLaunch_ABurstGoesToTheSubnetsOfItsZoneByTheirFreeAddressesLessThoseOfLaunches(t *testing.T) {
-	l := newLaunching(t)
-	l.free, l.asked = map[string]int64{"subnet-big": 100, "subnet-small": 70, "subnet-b": 5}, l.now
-	l.ec2.answer = errLost
-	launch := func(name string, pods int) string {
-		c := nodeClaim(label.OnDemand)
-		c.Name, c.UID, c.Finalizers = name, types.UID("uid-"+name), []string{v1.FinalizerTermination}
-		c.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(int64(pods), resource.DecimalSI)}
-		l.put(t, c)
-		l.Observe(c)
-		before := len(l.ec2.requests)
-		_, _ = l.controller.Reconcile(t.Context(), name) // fails, as l.ec2.answer says
-		if len(l.ec2.requests) == before {
-			t.Fatalf("%s: no call", name)
-		}
-		for _, o := range l.ec2.requests[before].Overrides {
-			if o.Zone == "a" {
-				return o.SubnetID
-			}
-		}
-		return ""
+	l := counted(t, map[string]int64{"subnet-big": 100, "subnet-small": 70, "subnet-b": 5})
+	launched := func(name, subnet string) {
+		l.controller.subnets.note(types.UID("uid-"+name), flight{[]string{subnet}, 20, l.now})
 	}
 	is := func(what, got, want string) {
 		t.Helper()
@@ -88,18 +121,69 @@ func TestLaunch_ABurstGoesToTheSubnetsOfItsZoneByTheirFreeAddressesLessThoseOfLa
 			t.Errorf("%s: launched into %s, want %s", what, got, want)
 		}
 	}
-	is("the first launch", launch("pool-1", 19), "subnet-big")
-	l.controller.subnets.lands("uid-pool-1", "subnet-big", l.now)
-	is("80 are left, of 100", launch("pool-2", 19), "subnet-big")
-	l.controller.subnets.lands("uid-pool-2", "subnet-big", l.now)
-	is("60 are left, and 70 in the other one", launch("pool-3", 19), "subnet-small")
-	l.controller.subnets.lands("uid-pool-3", "", l.now)
-	is("nothing was launched there", launch("pool-4", 19), "subnet-small")
-	is("and the answer of that one is lost: 50 are left there", launch("pool-5", 19), "subnet-big")
-	l.controller.subnets.lands("uid-pool-5", "subnet-big", l.now)
+	is("the first launch", l.into(t, "pool-1", 19), "subnet-big")
+	launched("pool-1", "subnet-big")
+	is("80 are left, of 100", l.into(t, "pool-2", 19), "subnet-big")
+	launched("pool-2", "subnet-big")
+	is("60 are left, and 70 in the other one", l.into(t, "pool-3", 19), "subnet-small")
+	l.controller.subnets.forget("uid-pool-3")
+	is("nothing was launched there", l.into(t, "pool-4", 19), "subnet-small")
+	is("and the answer of that one is lost: 50 are left there", l.into(t, "pool-5", 19), "subnet-big")
 	l.now = l.now.Add(addressLag + time.Second)
 	l.asked, l.free["subnet-big"] = l.now, 71
-	is("EC2 has counted all but the last", launch("pool-6", 0), "subnet-big")
+	is("EC2 has counted all", l.into(t, "pool-6", 0), "subnet-big")
+}
+
+// Between the choice of a subnet and the call lies a write, and many NodeClaims are between them.
+func TestLaunch_NodeClaimsThatAreLaunchedTogetherGoToDifferentSubnets(t *testing.T) {
+	l := counted(t, map[string]int64{"subnet-big": 100, "subnet-small": 99, "subnet-b": 5})
+	into := map[string]int{}
+	for i := range mostCalls {
+		o, err := l.controller.order(l.add(t, fmt.Sprint("pool-", i), 19))
+		if err != nil {
+			t.Fatal(err)
+		}
+		into[inZoneA(o.request)]++
+	}
+	if into["subnet-big"] != mostCalls/2 || into["subnet-small"] != mostCalls/2 {
+		t.Errorf("%v, want half of them in each", into)
+	}
+}
+
+func TestLaunch_WhatOthersLaunchIsNoReasonForAnotherAttempt(t *testing.T) {
+	l := counted(t, map[string]int64{"subnet-big": 100, "subnet-small": 90, "subnet-b": 5})
+	first := l.try(t)
+	l.controller.subnets.note("other", flight{[]string{"subnet-big"}, 20, l.now})
+	l.now = l.now.Add(listingLag)
+	if again := l.try(t); again.ClientToken != first.ClientToken || inZoneA(*again) != "subnet-big" {
+		t.Errorf("retried with token %s in %s, first %s in %s", again.ClientToken, inZoneA(*again), first.ClientToken, inZoneA(*first))
+	}
+}
+
+func TestLaunch_OfWhichEC2SaysThatNothingWasLaunchedTakesNoAddresses(t *testing.T) {
+	for what, answer := range map[string]error{
+		"refused":     fmt.Errorf("instance launch: %w: %w", aws.ErrNothingLaunched, errors.New("UnauthorizedOperation")),
+		"no capacity": &aws.InsufficientCapacityError{Offerings: full("subnet-b", "b")},
+	} {
+		l := counted(t, map[string]int64{"subnet-big": 100, "subnet-small": 70, "subnet-b": 5})
+		l.ec2.answer = answer
+		l.into(t, "pool-1", 19)
+		if n := l.taken("subnet-big"); n != 0 {
+			t.Errorf("%s: %d addresses count as taken", what, n)
+		}
+	}
+}
+
+func TestLaunch_AnInstanceThatARestartedDaemonFindsTakesAddresses(t *testing.T) {
+	l := counted(t, map[string]int64{"subnet-big": 100, "subnet-small": 90, "subnet-b": 5})
+	l.try(t)                          // the answer is lost
+	l.controller.subnets.flying = nil // as after a restart
+	l.ec2.answer = nil
+	l.ec2.instances = []aws.Instance{{ID: "i-1", Zone: "a", Type: "c5.large", SubnetID: "subnet-big", State: "pending", LaunchTime: l.now}}
+	l.try(t)
+	if n := l.taken("subnet-big"); n == 0 {
+		t.Error("an instance of a second ago takes no addresses")
+	}
 }
 
 // The replacement of an instance that EC2 takes back must not go into the pool that is being

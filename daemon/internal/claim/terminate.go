@@ -26,7 +26,8 @@ const poll = 2 * time.Second
 const askAgain = time.Minute
 
 // terminate deletes the Node, which its finalizer holds, drains it, waits for its volumes,
-// terminates the instance, and removes the finalizers of the Node and the NodeClaim.
+// terminates the instance, and removes the finalizers of the Node and the NodeClaim. An instance
+// whose machine has joined again under another name has several Nodes.
 func (c *Controller) terminate(ctx context.Context, claim *v1.NodeClaim) (time.Duration, error) {
 	if !slices.Contains(claim.Finalizers, v1.FinalizerTermination) {
 		return 0, nil
@@ -35,38 +36,42 @@ func (c *Controller) terminate(ctx context.Context, claim *v1.NodeClaim) (time.D
 	if err != nil {
 		return 0, err
 	}
-	node, up := c.World.NodeOf(claim.Status.ProviderID)
+	node, _ := c.World.NodeOf(claim.Status.ProviderID)
 	lost, err := c.lost(ctx, claim, node)
 	if err != nil {
 		return 0, err
 	}
-	if up { // that call to EC2 may have taken a while
-		node, up = c.World.NodeOf(claim.Status.ProviderID)
-	}
-	if up && !lost {
-		if node, err = c.deleteNode(ctx, node); err != nil {
-			return 0, err
+	for i, node := range c.World.NodesOf(claim.Status.ProviderID) {
+		// A Node under which the machine does not run any more keeps nobody waiting: its pods
+		// cannot be drained.
+		if lost || i > 0 && !translate.NodeReady(node) {
+			continue
 		}
-		again, done, err := c.drain(ctx, claim, node, deadline)
-		if err != nil || !done {
+		if again, done, err := c.clearNode(ctx, claim, node, deadline); err != nil || !done {
 			return again, err
-		}
-		if !ending(claim) {
-			if again, done, err := c.detach(ctx, claim, node, deadline); err != nil || !done {
-				return again, err
-			}
 		}
 	}
 	gone, err := c.endInstance(ctx, claim)
 	if err != nil || !gone {
 		return poll, err
 	}
-	if up {
+	for _, node := range c.World.NodesOf(claim.Status.ProviderID) {
 		if err := c.removeNode(ctx, node); err != nil {
 			return 0, err
 		}
 	}
 	return 0, c.finish(ctx, claim)
+}
+
+// clearNode deletes the Node, which its finalizer holds, drains it, and waits for its volumes.
+func (c *Controller) clearNode(ctx context.Context, claim *v1.NodeClaim, node *corev1.Node, deadline time.Time) (again time.Duration, done bool, err error) {
+	if node, err = c.deleteNode(ctx, node); err != nil {
+		return 0, false, err
+	}
+	if again, done, err := c.drain(ctx, claim, node, deadline); err != nil || !done || ending(claim) {
+		return again, done, err
+	}
+	return c.detach(ctx, claim, node, deadline)
 }
 
 // lost reports whether the node is not ready because its instance no longer exists, or somebody

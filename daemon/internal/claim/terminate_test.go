@@ -247,6 +247,45 @@ func TestTerminate_ANodeThatSomebodyRemovesWhileItDrainsHoldsNothingUp(t *testin
 	}
 }
 
+// A machine that has joined again under another name has two Nodes. The pods may be on either, and
+// once the Node is being deleted that they are on, the other one counts as that of the instance.
+func TestTerminate_AllNodesOfAnInstanceAreDrainedAndRemoved(t *testing.T) {
+	s, ec2 := draining(t, asItIs, asItIs)
+	_, again := registered()
+	again.Name, again.UID, again.ResourceVersion = "again", "again", "1"
+	s.put(t, again)
+	s.nodes = append([]*corev1.Node{again}, s.nodes...)
+	s.reconcile(t, 4)
+	if !s.wrote(evicts) || len(ec2.ended) > 0 {
+		t.Errorf("ended %v while a pod runs there, writes %v", ec2.ended, s.writes)
+	}
+	s.pods = nil
+	s.reconcile(t, 6)
+	ec2.instances = nil
+	s.reconcile(t, 2)
+	if len(s.live) > 0 || !slices.Equal(ec2.ended, []string{"i-1"}) {
+		t.Errorf("ended %v, left %v", ec2.ended, s.live)
+	}
+}
+
+// A machine that runs under its new name alone does not wait for pods of the old one.
+func TestTerminate_ANodeUnderWhichTheMachineDoesNotRunHoldsNothingUp(t *testing.T) {
+	s, ec2 := draining(t, func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown }, asItIs)
+	_, again := registered()
+	again.Name, again.UID, again.ResourceVersion = "again", "again", "1"
+	s.put(t, again)
+	s.nodes = append([]*corev1.Node{again}, s.nodes...)
+	s.reconcile(t, 6)
+	if !slices.Equal(ec2.ended, []string{"i-1"}) {
+		t.Errorf("ended %v, writes %v", ec2.ended, s.writes)
+	}
+	ec2.instances = nil
+	s.reconcile(t, 2)
+	if len(s.live) > 0 {
+		t.Errorf("left %v", s.live)
+	}
+}
+
 // Nothing of a node can be drained whose instance no longer exists.
 func TestTerminate_ANodeWhoseInstanceIsGoneGoesAtOnce(t *testing.T) {
 	s, ec2 := draining(t, func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown }, asItIs)

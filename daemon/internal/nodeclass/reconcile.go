@@ -178,7 +178,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, name string) (again time.Dur
 		r.answers.resolved(class)
 	}
 	if o.subnetsErr == nil && r.Addresses != nil {
-		r.Addresses(o.asked, free(o.subnets))
+		r.Addresses(o.asked.Add(-sharedFor), free(o.subnets)) // the answer may be another class's
 	}
 	if o.reservationsErr == nil && len(o.reservations) > 0 {
 		r.Counted(o.asked, left(o.reservations))

@@ -30,6 +30,9 @@ import (
 const (
 	// Every is the least time between two writes of one NodeClaim.
 	Every = 10 * time.Second
+	// longestWait is how soon a NodeClaim is looked at again at the latest while it waits to be
+	// quiet for long enough, so that the queue keeps none that has gone for days.
+	longestWait = time.Hour
 	// workers are few, so that a burst of pods leaves the rate limit to launches.
 	workers = 2
 )
@@ -217,7 +220,7 @@ func (k *Keeper) setConsolidatable(claim *v1.NodeClaim, now time.Time) time.Dura
 	}
 	if wait := quietSince(claim).Add(pool.Spec.Disruption.ConsolidateAfter.Duration).Sub(now); wait > 0 {
 		conditions.Clear(v1.ConditionConsolidatable)
-		return wait
+		return min(wait, longestWait)
 	}
 	if !conditions.Get(v1.ConditionConsolidatable).IsTrue() {
 		conditions.SetTrue(v1.ConditionConsolidatable, now)

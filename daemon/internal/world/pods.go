@@ -40,7 +40,11 @@ func (w *World) putPod(p *translate.CompactPod) []string {
 	} else if !waits {
 		delete(w.seen, p.UID)
 	}
-	return w.claimsOfNode(w.objects.nodes[p.Node()])
+	concerned := w.claimsOfNode(w.objects.nodes[p.Node()])
+	if old != nil && old.Node() != "" && old.Node() != p.Node() { // another pod of the name, after a watch began anew
+		concerned = append(concerned, w.claimsOfNode(w.objects.nodes[old.Node()])...)
+	}
+	return concerned
 }
 
 func (w *World) removePod(p *translate.CompactPod) []string {

@@ -311,6 +311,24 @@ func (w *World) NodeOf(providerID string) (*corev1.Node, bool) {
 	return n, ok && providerID != ""
 }
 
+// NodesOf returns the Nodes with this provider id: the one that NodeOf returns first, then others
+// under which the machine has joined, by name.
+func (w *World) NodesOf(providerID string) []*corev1.Node {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	first, there := w.objects.nodes[w.nodeOf[providerID]]
+	if !there || providerID == "" {
+		return nil
+	}
+	out := []*corev1.Node{first}
+	for _, name := range slices.Sorted(maps.Keys(w.twins[providerID])) {
+		if n, there := w.objects.nodes[name]; there && name != first.Name {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
 // NodeClaimOf returns the NodeClaim of the instance.
 func (w *World) NodeClaimOf(instanceID string) (*v1.NodeClaim, bool) {
 	w.mu.Lock()

@@ -2,6 +2,7 @@ package world
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -101,6 +102,30 @@ func TestWorld_NodeBelongsToTheClaimOfItsProviderID(t *testing.T) {
 	}
 	if len(told) != 3 {
 		t.Errorf("told of %v, want the claim for itself, its node and the pod", told)
+	}
+}
+
+// A watch that begins anew shows a pod that was deleted, and one that has come with its name, as
+// one change.
+func TestWorld_TheNodeThatAPodHasLeftIsToldWhereAnotherOneHasItsName(t *testing.T) {
+	w := newWorld()
+	c := nodeClaim("mine", 1)
+	c.Status.ProviderID = "aws:///a/i-1"
+	w.Observe(c)
+	n := &corev1.Node{ObjectMeta: meta("n", 2)}
+	n.Spec.ProviderID = "aws:///a/i-1"
+	w.Observe(n)
+	old := &corev1.Pod{ObjectMeta: meta("web-0", 3)}
+	old.UID, old.Spec.NodeName = "first", "n"
+	w.Observe(old)
+	var told []string
+	unsubscribe := w.Subscribe(Subscriber{Claim: func(c string) { told = append(told, c) }})
+	defer unsubscribe()
+	told = nil
+	again := &corev1.Pod{ObjectMeta: meta("web-0", 4)}
+	again.UID = "second"
+	if w.Observe(again); !slices.Equal(told, []string{"mine"}) {
+		t.Errorf("told of %v", told)
 	}
 }
 
@@ -558,6 +583,9 @@ func TestWorld_OfTwoNodesOfAnInstanceOneBelongsToTheClaim(t *testing.T) {
 	deleted.DeletionTimestamp = &metav1.Time{Time: time.Unix(10_000, 0)}
 	w.Observe(deleted)
 	is("when somebody has deleted the first", "second")
+	if all := w.NodesOf("aws:///a/i-1"); len(all) != 2 || all[0].Name != "second" || all[1].Name != "first" {
+		t.Errorf("the nodes of the instance are %v", all)
+	}
 	w.Forget(ready("first", 8, time.Hour, corev1.ConditionTrue))
 	is("without the first", "second")
 	if len(w.twins) > 0 {
