@@ -293,6 +293,49 @@ func TestStep_NothingIsBoundWhileBindingsMayBeOnTheirWay(t *testing.T) {
 	}
 }
 
+// The scheduler and the kubelet hear of a binding before the daemon's watch does.
+func TestStep_NothingIsBoundBeforeBindingsAreSeenThoughAnotherNodeIsDeletedMeanwhile(t *testing.T) {
+	w := halfEmptyOf(t, 30)
+	w.objects.Pools[0].Disruption.Budgets = []cluster.Budget{{Most: 5}}
+	out := w.toClose()
+	w.now = w.now.Add(time.Millisecond)
+	w.obey(out)
+	w.onPods(func(p *cluster.Pod) {
+		if p.Node == "" {
+			p.Created, p.Unschedulable = w.now, true
+		}
+	})
+	bound := false
+	for range 20 {
+		if out = w.step(); len(of[plan.Bind](out)) > 0 { // it is carried out, and the watch is late
+			bound = true
+			break
+		}
+		w.now = w.now.Add(100 * time.Millisecond)
+	}
+	i := slices.IndexFunc(w.objects.Claims, func(c cluster.Claim) bool { return c.Disrupting == nil && !c.Deleting })
+	if !bound || i < 0 {
+		t.Fatalf("bound %v, node to announce %d", bound, i)
+	}
+	c := &w.objects.Claims[i]
+	c.Disrupting = &cluster.Disrupting{Reason: string(plan.Underutilized), Since: w.now.Add(-time.Minute)}
+	w.onNode(c.Node, func(n *cluster.Node) { n.Disrupted = true })
+	w.objects.Pools[0].Disruption.Budgets = []cluster.Budget{{Most: 30}}
+	deleted := false
+	for range 40 {
+		w.now = w.now.Add(100 * time.Millisecond)
+		out = w.step()
+		deleted = deleted || len(of[plan.Delete](out)) > 0
+		if again := of[plan.Bind](out); len(again) > 0 {
+			t.Fatalf("bound before the bindings of the last plan are seen: %+v", again)
+		}
+		w.obey(out)
+	}
+	if !deleted {
+		t.Error("no other node is deleted: the test shows nothing")
+	}
+}
+
 func TestStep_MoreDeletionsDoNotMakeTheTimeLongerForWhichNodesAreClosed(t *testing.T) {
 	w := halfEmptyOf(t, 30)
 	w.objects.Pools[0].Disruption.Budgets = []cluster.Budget{{Most: 1}}

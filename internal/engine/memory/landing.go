@@ -27,12 +27,13 @@ const (
 	lateAfter = 20 * time.Second
 )
 
-// Again returns the landing after one more plan that closes nodes.
+// Again returns the landing after one more plan that closes nodes. Bindings of the plans before may
+// be on their way: the room that is seen is not free before they are seen.
 func (l Landing) Again(now time.Time) Landing {
 	if l.Begun.IsZero() {
 		l.Begun = now
 	}
-	return Landing{Begun: l.Begun, Since: now, Moved: now}
+	return Landing{Begun: l.Begun, Since: now, Bound: l.Bound, Moved: now}
 }
 
 // CarriedOut returns the landing in a Step that sees the nodes closed.
