@@ -343,6 +343,14 @@ func (l *Lab) nodeFaults() []faults.Fault {
 // instanceFaults are what happens to an instance once.
 func (l *Lab) instanceFaults() []faults.Fault {
 	ec2 := l.Cloud.EC2
+	off := func(end func(id string) error) func(context.Context, string) error {
+		return func(ctx context.Context, id string) error {
+			if err := end(id); err != nil {
+				return err
+			}
+			return l.silence(ctx, id)
+		}
+	}
 	once := func(name, does string, happen func(ctx context.Context, id string) error) faults.Fault {
 		return faults.Fault{Name: name, Does: does, Takes: []faults.Parameter{{Name: "instance", Means: "id"}}, Begin: func(ctx context.Context, v *faults.Values) (func(context.Context) error, error) {
 			return nil, happen(ctx, v.Text("instance"))
@@ -354,17 +362,7 @@ func (l *Lab) instanceFaults() []faults.Fault {
 		once("retirement", "EC2 announces that it retires an instance in ten minutes", func(_ context.Context, id string) error {
 			return ec2.ScheduleEvent(id, "instance-retirement", time.Now().Add(l.options.Shorter(10*time.Minute)))
 		}),
-		once("instance-terminated", "somebody terminates an instance", func(_ context.Context, id string) error { return ec2.Terminate(id) }),
-		once("instance-stopped", "somebody stops an instance", func(ctx context.Context, id string) error {
-			if err := ec2.Stop(id); err != nil {
-				return err
-			}
-			for _, i := range ec2.Instances() {
-				if i.ID == id {
-					return l.StopKubelet(ctx, i.PrivateDNSName)
-				}
-			}
-			return nil
-		}),
+		once("instance-terminated", "somebody terminates an instance", off(ec2.Terminate)),
+		once("instance-stopped", "somebody stops an instance", off(ec2.Stop)),
 	}
 }

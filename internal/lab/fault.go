@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/controlplane"
 )
 
@@ -43,13 +44,34 @@ func (l *Lab) HangKubelet(ctx context.Context, node string) error {
 	return l.breakKubelet(ctx, node, hung)
 }
 
-// breakKubelet leaves the kubelet as it is if it fails: a node of that name may join later.
+// breakKubelet leaves the kubelet as it is if it fails: a node of that name may join later. It
+// goes on when the caller has gone: what was told an API server that is slow comes later, and
+// perhaps after what takes it back.
 func (l *Lab) breakKubelet(ctx context.Context, node, wrong string) error {
+	ctx = context.WithoutCancel(ctx)
 	err := l.setKubelet(ctx, node, wrong)
 	if err != nil {
-		err = errors.Join(err, l.tellKubelet(context.WithoutCancel(ctx), node, ""))
+		err = errors.Join(err, l.tellKubelet(ctx, node, ""))
 	}
 	return err
+}
+
+// silence stops the kubelet of a machine that is powered off, under each name that it has joined
+// with.
+func (l *Lab) silence(ctx context.Context, instance string) error {
+	nodes, err := l.Admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("nodes of instance %s list: %w", instance, err)
+	}
+	for _, n := range nodes.Items {
+		if _, id, _ := awsspec.ParseProviderID(n.Spec.ProviderID); id != instance {
+			continue
+		}
+		if err := l.StopKubelet(ctx, n.Name); err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
 }
 
 // ResumeKubelet lets a kubelet that was stopped or hangs work again, a moment later.

@@ -78,6 +78,31 @@ func TestServer_FaultIsInForceUntilItIsEnded(t *testing.T) {
 	}
 }
 
+// What could not be ended, as while the API server is away, is not forgotten.
+func TestServer_AFaultThatCannotBeEndedIsStillInForce(t *testing.T) {
+	tries := 0
+	_, c := started(t, Fault{Name: "hail", Does: "hails", Begin: func(context.Context, *Values) (func(context.Context) error, error) {
+		return func(context.Context) error {
+			if tries++; tries == 1 {
+				return errors.New("not now")
+			}
+			return nil
+		}, nil
+	}})
+	if _, err := c.Begin(t.Context(), "hail"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.EndAll(t.Context()); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "not now") {
+		t.Errorf("error %v", err)
+	}
+	if s, err := c.State(t.Context()); err != nil || len(s.Active) != 1 {
+		t.Errorf("state is %+v, %v; want the fault in force", s, err)
+	}
+	if err := c.EndAll(t.Context()); err != nil || tries != 2 {
+		t.Errorf("error %v after %d tries", err, tries)
+	}
+}
+
 func TestServer_ParameterForEndsAFault(t *testing.T) {
 	rain := &counted{allEndedAfter: make(chan struct{})}
 	_, c := started(t, rain.fault())

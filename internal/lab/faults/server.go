@@ -160,6 +160,9 @@ func (s *Server) End(ctx context.Context, id string) error {
 	}
 	s.logger.Info("fault ended", "fault", r.Fault)
 	if err := r.end(ctx); err != nil {
+		s.mu.Lock()
+		s.active[id] = r // it is still in force, and can be ended again
+		s.mu.Unlock()
 		return fmt.Errorf("fault %s end: %w", r.Fault, err)
 	}
 	return nil
