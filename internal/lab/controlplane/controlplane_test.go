@@ -95,7 +95,7 @@ func TestStages_EveryPodStageAsksWhetherThePodIsKwoks(t *testing.T) {
 			t.Errorf("%s: first selector %+v does not except the bootstrap nodes", stage.Metadata.Name, guard)
 		}
 	}
-	if got := strings.Join(names, " "); got != "node-initialize node-heartbeat-with-lease pod-ready pod-complete pod-delete" {
+	if got := strings.Join(names, " "); got != "node-initialize node-heartbeat-with-lease pod-ready pod-ready-again pod-complete pod-delete" {
 		t.Errorf("stages %s", got)
 	}
 }
