@@ -37,6 +37,11 @@ import (
 // bounds them further.
 const parallel = 16
 
+// turn is for how long a plan begins what only takes away. What is left then waits for the next
+// plan, so that launches do not wait for the end of hundreds of nodes; as long as the loop rests
+// at most.
+const turn = 250 * time.Millisecond
+
 // World has the objects that actions refer to, and stores the answers to writes.
 type World interface {
 	Observe(object metav1.Object)
@@ -77,7 +82,8 @@ type Actor struct {
 	Now      func() time.Time
 }
 
-// Do tries every action of the plan and joins what failed.
+// Do tries every action of the plan and joins what failed. The error is a plan.UnfinishedError
+// where it leaves some that take away to the next plan.
 func (a *Actor) Do(ctx context.Context, p plan.Plan) error {
 	var launches, before, rest []func() error
 	budgets := &budgets{}
@@ -104,7 +110,36 @@ func (a *Actor) Do(ctx context.Context, p plan.Plan) error {
 			rest = append(rest, func() error { return fmt.Errorf("action %T carry out: %w", x, ErrUnknownAction) })
 		}
 	}
-	return errors.Join(together(launches), together(before), together(rest))
+	failed := errors.Join(together(launches), together(before))
+	left, err := a.inTurn(rest)
+	if failed = errors.Join(failed, err); left > 0 {
+		return &plan.UnfinishedError{Left: left, Failed: failed}
+	}
+	return failed
+}
+
+// inTurn begins tasks until their turn is over, and returns how many are left.
+func (a *Actor) inTurn(tasks []func() error) (left int, err error) {
+	if len(tasks) == 0 {
+		return 0, nil
+	}
+	began, late := a.Now(), make([]bool, len(tasks))
+	begun := make([]func() error, len(tasks))
+	for i, task := range tasks {
+		begun[i] = func() error {
+			if late[i] = a.Now().Sub(began) >= turn; late[i] {
+				return nil
+			}
+			return task()
+		}
+	}
+	err = together(begun)
+	for _, is := range late {
+		if is {
+			left++
+		}
+	}
+	return left, err
 }
 
 func together(tasks []func() error) error {

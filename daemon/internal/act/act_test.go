@@ -177,3 +177,35 @@ func TestNominate_OfAPodThatWasBoundMeanwhileIsNoFailure(t *testing.T) {
 		}
 	}
 }
+
+// slow is a clock that goes on by a tenth of a turn with each look.
+type slow struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (s *slow) look() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now = s.now.Add(turn / 10)
+	return s.now
+}
+
+// To end hundreds of nodes takes half a minute, for which no launch is to wait.
+func TestDo_WhatTakesAwayAndIsNotBegunInItsTurnIsLeftToTheNextPlan(t *testing.T) {
+	a, _ := actor(t)
+	a.Now = (&slow{now: time.Unix(1000, 0)}).look
+	p := plan.Plan{Actions: []plan.Action{plan.Nominate{Pod: "default/none", Node: "n"}}}
+	for range 40 {
+		p.Actions = append(p.Actions, plan.Release{Node: "n", NodeUID: "u"})
+	}
+	err := a.Do(t.Context(), p)
+	var unfinished *plan.UnfinishedError
+	if !errors.As(err, &unfinished) || unfinished.Left < 25 || unfinished.Left > 35 || unfinished.Failed != nil {
+		t.Fatalf("error %v, want some 31 of 40 actions left", err)
+	}
+	a.Now = func() time.Time { return time.Unix(1000, 0) }
+	if err := a.Do(t.Context(), p); err != nil {
+		t.Errorf("in time: %v", err)
+	}
+}

@@ -52,8 +52,8 @@ type World interface {
 	Snapshot() (cluster.Snapshot, []error)
 }
 
-// Actor carries out plans. Do returns after it has tried every action. Its error
-// joins what failed; the next decision plans that again.
+// Actor carries out plans. Do returns after it has tried every action, or left some to the next
+// plan (plan.UnfinishedError). Its error joins what failed; the next decision plans that again.
 type Actor interface {
 	Do(ctx context.Context, p plan.Plan) error
 }
@@ -261,6 +261,10 @@ func (l *Loop) step(ctx context.Context) (next time.Time, pause time.Duration) {
 	}
 	l.memory = out.Memory
 	err := l.act(ctx, in, out, took)
+	var unfinished *plan.UnfinishedError
+	if errors.As(err, &unfinished) {
+		err = unfinished.Failed
+	}
 	for _, a := range out.Plan.Actions {
 		if w, ok := a.(plan.Wait); ok {
 			next = w.Until
@@ -278,6 +282,9 @@ func (l *Loop) step(ctx context.Context) (next time.Time, pause time.Duration) {
 		if again := l.clock.now().Add(retry); next.IsZero() || again.Before(next) || !out.Trace.Complete {
 			next = again
 		}
+	}
+	if unfinished != nil {
+		l.memory, next = l.memory.PlanAnew(), l.clock.now()
 	}
 	return next, pause
 }

@@ -173,6 +173,18 @@ func TestLoop_PlansAnewAfterAWhileWhereAPrefixCouldNotBeCarriedOut(t *testing.T)
 	})
 }
 
+func TestLoop_GoesOnAtOnceWhereActionsWereLeftToTheNextPlan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.fail, s.fault = 2, &plan.UnfinishedError{Left: 7}
+		s.run(0, 5*time.Second)
+		s.wantEachPodLaunchedForOnce()
+		if pause := s.at[2].Sub(s.at[0]); pause > 500*time.Millisecond {
+			t.Errorf("went on after %s", pause)
+		}
+	})
+}
+
 // Recording a large plan takes longer than its first NodeClaim should wait. The
 // next decision waits for both.
 func TestLoop_ActsWhileItRecords(t *testing.T) {
