@@ -1,4 +1,4 @@
-// Package pick chooses: those of a list that are wanted, the earlier and the later
+// Package pick chooses: those of a list that are wanted, what is so before what is not, the earlier and the later
 // of two times, the text that a misspelt one is nearest to. It owns the small choices that
 // several packages make alike.
 //
@@ -9,6 +9,17 @@ import (
 	"slices"
 	"time"
 )
+
+// First orders what is true before what is not.
+func First(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
 
 // Those returns the elements of the list that are wanted, in a list of its own.
 func Those[T any](list []T, wanted func(T) bool) []T {

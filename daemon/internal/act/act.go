@@ -16,6 +16,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -123,23 +124,19 @@ func (a *Actor) inTurn(tasks []func() error) (left int, err error) {
 	if len(tasks) == 0 {
 		return 0, nil
 	}
-	began, late := a.Now(), make([]bool, len(tasks))
-	begun := make([]func() error, len(tasks))
+	var late atomic.Int64
+	began, begun := a.Now(), make([]func() error, len(tasks))
 	for i, task := range tasks {
 		begun[i] = func() error {
-			if late[i] = a.Now().Sub(began) >= turn; late[i] {
+			if a.Now().Sub(began) >= turn {
+				late.Add(1)
 				return nil
 			}
 			return task()
 		}
 	}
 	err = together(begun)
-	for _, is := range late {
-		if is {
-			left++
-		}
-	}
-	return left, err
+	return int(late.Load()), err
 }
 
 func together(tasks []func() error) error {

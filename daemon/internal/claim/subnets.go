@@ -155,15 +155,11 @@ func (s *subnets) choose(claim types.UID, list []ranked, f flight) {
 		list[i].room -= s.taken(list[i].ID, list[i].asked, claim)
 	}
 	slices.SortStableFunc(list, func(a, b ranked) int {
-		switch {
-		case a.full != b.full:
-			return last(a.full, b.full)
-		case a.kept != b.kept:
-			return last(b.kept, a.kept)
-		case counted:
-			return cmp.Compare(b.room, a.room)
+		by := cmp.Or(pick.First(b.full, a.full), pick.First(a.kept, b.kept))
+		if by == 0 && counted {
+			by = cmp.Compare(b.room, a.room)
 		}
-		return 0
+		return by
 	})
 	if _, noted := s.flying[claim]; noted {
 		return
@@ -175,17 +171,6 @@ func (s *subnets) choose(claim types.UID, list []ranked, f flight) {
 		}
 	}
 	s.put(claim, f)
-}
-
-// last orders the one last of which the answer is yes.
-func last(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	}
-	return -1
 }
 
 // scarce notes the subnets that are full, and returns the failures that say of an offering that

@@ -205,7 +205,7 @@ func (w *World) putPlaced(object metav1.Object) {
 func (w *World) putPool(p *v1.NodePool) (concerned []string) {
 	was := w.objects.pools[p.Name]
 	w.putPlaced(p)
-	if (live(was) || live(p)) && !(live(was) && live(p) && sameExpiry(was, p)) {
+	if live(was) != live(p) || live(p) && !sameExpiry(was, p) {
 		w.touchClaimsOf(p.Name)
 	}
 	if was == nil || was.Unread != p.Unread || was.Spec.Disruption.ConsolidateAfter != p.Spec.Disruption.ConsolidateAfter {

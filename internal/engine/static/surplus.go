@@ -8,6 +8,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 )
 
@@ -100,7 +101,7 @@ func candidates(v view.View, pool string) (out []candidate) {
 	}
 	slices.SortFunc(out, func(a, b candidate) int {
 		return cmp.Or(
-			cmp.Compare(a.stage, b.stage), first(a.due, b.due), cmp.Compare(a.moves, b.moves),
+			cmp.Compare(a.stage, b.stage), pick.First(a.due, b.due), cmp.Compare(a.moves, b.moves),
 			a.claim.Created.Compare(b.claim.Created), strings.Compare(a.claim.Name, b.claim.Name),
 		)
 	})
@@ -144,15 +145,4 @@ func rate(v view.View, c *cluster.Claim) candidate {
 		x.stage = protected
 	}
 	return x
-}
-
-// first orders what is true before what is not.
-func first(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
 }
