@@ -173,7 +173,7 @@ func planned(c cursor, units int) Output {
 		// 6. Certify: a lower bound on the cost of the launches.
 		proofs := certify.Launches(t.View, a.Journal, a.Room, a.Demand.Classes, l)
 		// 7. Open: nodes that are up open for their pods.
-		opened := open.Nodes(t.View, a.Memory, a.Journal, a.Demand, a.Room)
+		opened := open.Nodes(t.View, a.Memory, a.Journal, a.Demand, a.Room, &t.known.Rules)
 		// 8. Disrupt: interrupted nodes, empty nodes and nodes that never came up are
 		// deleted, and nodes about to be deleted take their next step.
 		retired := disrupt.Retire(t.View, a.Memory, a.Journal, a.Room, stay)

@@ -96,7 +96,7 @@ func checkPlaces(rt *rapid.T, w *world) {
 		}
 		hard := p.Shape
 		hard.Spread = nil // the skew at the end is not the skew on the way
-		table := topology.Build(s, []topology.Class{{Namespace: p.Namespace, Labels: p.Labels, Shape: hard}}, false)
+		table := new(topology.Known).Build(s, []topology.Class{{Namespace: p.Namespace, Labels: p.Labels, Shape: hard}}, false)
 		place := topology.Place{Name: p.Node, Labels: state.Node.Labels, Taints: state.Node.Taints}
 		if table.Room(0, place) == 0 {
 			rt.Fatalf("%s on %s: %s", p.ID(), p.Node, table.Why(0, place))

@@ -52,7 +52,7 @@ func (t *try) gather() *assign.Assigner {
 	j := &journal.Journal{Trace: journal.Trace{Objects: len(t.Claims), Tries: t.of.try}}
 	memory := t.of.in.Memory.Next(t.Snapshot, t.Now)
 	d := demand.Gather(t.View, &memory, j, t.of.excluded)
-	d.GatherRules()
+	d.GatherRules(&t.known.Rules)
 	r := room.Gather(t.View, d, j, &t.known.Room)
 	r.NoteBackoffs(&memory)
 	return &assign.Assigner{View: t.View, Journal: j, Memory: &memory, Demand: d, Room: r, Solver: t.solver, MinPriority: t.keepsFrom()}
@@ -209,5 +209,5 @@ func (t *try) output(a *assign.Assigner, l *launch.Launcher, proofs []plan.Certi
 
 // derived is what the try leaves for those after it.
 func (t *try) derived(l *launch.Launcher) derived.Facts {
-	return derived.Facts{Fleet: l.Market.Fleet, Moves: t.known.Moves, Places: t.known.Places.Next(), Room: t.known.Room.Next(), Refusals: t.known.Refusals.Next()}
+	return derived.Facts{Fleet: l.Market.Fleet, Moves: t.known.Moves, Places: t.known.Places.Next(), Rules: t.known.Rules.Next(), Room: t.known.Room.Next(), Refusals: t.known.Refusals.Next()}
 }

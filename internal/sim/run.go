@@ -153,7 +153,7 @@ func (r *run) topology(p *pod) func(*node) bool {
 			}
 		}
 	}
-	table := topology.Build(r.view.snapshot(), classes, r.cfg.Policy.ExactNamespaces)
+	table := new(topology.Known).Build(r.view.snapshot(), classes, r.cfg.Policy.ExactNamespaces)
 	return func(n *node) bool {
 		place := topology.Place{Name: n.Name, Labels: n.Labels, Taints: n.Taints}
 		count := func(each int64) {

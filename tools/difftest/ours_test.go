@@ -75,7 +75,7 @@ func newOurs(t *testing.T, w *world) *ours {
 			pods = append(pods, topology.Class{Namespace: p.Namespace, Labels: p.Labels, Shape: p.Shape})
 		}
 	}
-	out.table, out.pods = topology.Build(s, all, false), topology.Build(s, pods, false) // as Kubernetes 1.36 does
+	out.table, out.pods = new(topology.Known).Build(s, all, false), new(topology.Known).Build(s, pods, false) // as Kubernetes 1.36 does
 	return out
 }
 

@@ -53,7 +53,7 @@ func (j *joined) now() family.Cluster {
 }
 
 // exactlyFrom is the first minor version of Kubernetes whose scheduler selects namespaces by
-// their labels alone; see topology.Build.
+// their labels alone; see topology.Known.Build.
 const exactlyFrom = 37
 
 // exactNamespaces says whether the scheduler of the cluster does so.

@@ -15,6 +15,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/pack"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/topology"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
@@ -124,7 +125,7 @@ func (a *audit) countComing() {
 	if len(d.Classes) == 0 {
 		return
 	}
-	d.GatherRules()
+	d.GatherRules(&topology.Known{})
 	s := &assign.Assigner{View: a.View, Journal: a.Journal, Memory: a.memory, Demand: d, Room: room.Gather(a.View, d, a.Journal, &room.Known{}), Solver: pack.NewSolver(nil, math.MaxInt, 0), MinPriority: math.MinInt32}
 	s.KeepPromises()
 	for _, c := range d.Classes {

@@ -220,7 +220,7 @@ func (d *Demand) noteProgress(list []cluster.Workload) (since []time.Time) {
 
 // GatherRules builds the table of rules between pods, and gives it to every class if
 // any rule concerns the demand.
-func (d *Demand) GatherRules() {
+func (d *Demand) GatherRules(known *topology.Known) {
 	levels := 0
 	for _, c := range d.Classes {
 		levels += len(c.Levels)
@@ -233,7 +233,7 @@ func (d *Demand) GatherRules() {
 			list = append(list, topology.Class{Namespace: c.Group.Namespace, Labels: c.Group.Labels, Shape: l.Shape})
 		}
 	}
-	table := topology.Build(d.Snapshot, list, d.Policy.ExactNamespaces, vacated(d)...)
+	table := known.Build(d.Snapshot, list, d.Policy.ExactNamespaces, vacated(d)...)
 	if table.Empty() {
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/explain"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/offer"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/room"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/topology"
 )
 
 // Facts is what follows from parts of the snapshot that seldom change. It is only kept so
@@ -13,6 +14,7 @@ type Facts struct {
 	Fleet    *offer.Fleet // what the supply can launch, compiled; nil where there is none
 	Moves    *offer.Fleet // the same for what runs, where nodes may be replaced; nil where there is none
 	Places   offer.Places
+	Rules    topology.Known
 	Room     room.Known
 	Refusals explain.Known
 }

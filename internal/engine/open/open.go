@@ -27,6 +27,7 @@ type opener struct {
 	actions  []plan.Action       // each node's nominations, then its release
 	together map[*room.Host]bool // see findTogether
 	running  map[*cluster.Group]*topology.Table
+	rules    *topology.Known
 }
 
 // stillKept forgets since when nodes are kept that are open by now.
@@ -45,8 +46,8 @@ func (o *opener) stillKept() {
 // The scheduler clears a nomination whenever an attempt fails for another reason.
 // Nodes then writes the nomination again and notes it: a node where that does not
 // help is left out; see memory.Nomination.
-func Nodes(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, r *room.Room) []plan.Action {
-	o := opener{View: v, Journal: j, memory: m, demand: d, room: r, running: map[*cluster.Group]*topology.Table{}}
+func Nodes(v view.View, m *memory.Memory, j *journal.Journal, d *demand.Demand, r *room.Room, rules *topology.Known) []plan.Action {
+	o := opener{View: v, Journal: j, memory: m, demand: d, room: r, rules: rules, running: map[*cluster.Group]*topology.Table{}}
 	o.stillKept()
 	o.admitDevicePlugins()
 	coming := o.coming()
@@ -94,7 +95,7 @@ func (o *opener) takes(h *room.Host, p demand.PodRef) bool {
 	g, _ := o.Snapshot.GroupOf(p.ID)
 	table, known := o.running[g]
 	if !known {
-		table = topology.Build(o.Snapshot, []topology.Class{{Namespace: p.Namespace, Labels: p.Labels, Shape: p.Shape}}, o.Policy.ExactNamespaces)
+		table = o.rules.Build(o.Snapshot, []topology.Class{{Namespace: p.Namespace, Labels: p.Labels, Shape: p.Shape}}, o.Policy.ExactNamespaces)
 		o.running[g] = table
 	}
 	return table.Empty() || table.Room(0, h.Place()) > 0

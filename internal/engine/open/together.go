@@ -28,7 +28,7 @@ type content struct {
 func (o *opener) findTogether(hosts []*room.Host) map[*room.Host]bool {
 	out := make(map[*room.Host]bool, len(hosts))
 	classes, contents := o.contents(hosts)
-	if table := topology.Build(o.Snapshot, classes, o.Policy.ExactNamespaces); !table.Empty() {
+	if table := o.rules.Build(o.Snapshot, classes, o.Policy.ExactNamespaces); !table.Empty() {
 		for more := true; more && len(contents) > 0; {
 			before := len(contents)
 			contents = allowed(table, contents)

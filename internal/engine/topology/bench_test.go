@@ -74,13 +74,22 @@ func BenchmarkTable(b *testing.B) {
 		b.Run("Build/"+c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				topology.Build(s, classes, false)
+				new(topology.Known).Build(s, classes, false)
+			}
+		})
+		b.Run("BuildAgain/"+c.name, func(b *testing.B) { // as for each Step in which no node changes
+			var known topology.Known
+			known.Build(s, classes, false)
+			b.ReportAllocs()
+			for b.Loop() {
+				known = known.Next()
+				known.Build(s, classes, false)
 			}
 		})
 		if c.nodes == 0 {
 			continue
 		}
-		table := topology.Build(s, classes, false)
+		table := new(topology.Known).Build(s, classes, false)
 		b.Run("Room/"+c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {

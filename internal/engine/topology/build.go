@@ -39,14 +39,15 @@ func setsOf(s cluster.Snapshot, classes []Class) []labelSet {
 }
 
 // Build returns the table of the rules of the classes and of the anti-affinity of
-// running pods. All running pods are counted, unless the table is Empty.
+// running pods. All running pods are counted, unless the table is Empty. What follows from
+// the nodes alone is kept for the next table.
 //
 // Up to Kubernetes 1.36, the scheduler takes every namespace for selected by the namespace
 // selector of a new pod that a namespace without labels would meet, as with NotIn and
 // DoesNotExist. With exact, it looks at the labels of each namespace, as later ones do. The
 // terms of pods that run are read exactly by all.
-func Build(s cluster.Snapshot, classes []Class, exact bool, vacated ...Vacated) *Table {
-	t := &Table{snapshot: s, classes: make([]class, len(classes)), topologies: map[string]*topology{}}
+func (k *Known) Build(s cluster.Snapshot, classes []Class, exact bool, vacated ...Vacated) *Table {
+	t := &Table{classes: make([]class, len(classes)), topologies: map[string]*topology{}}
 	repelling := repelling(s, classes)
 	if len(repelling) == 0 && !slices.ContainsFunc(classes, func(c Class) bool { return binds(&c.Shape) }) {
 		none := &labelSet{}
@@ -58,15 +59,10 @@ func Build(s cluster.Snapshot, classes []Class, exact bool, vacated ...Vacated) 
 	for i := range classes {
 		t.classes[i].Class = classes[i]
 	}
-	t.byName, t.nodes = make(map[string]int32, s.NodeCount()), make([]*cluster.Node, 0, s.NodeCount())
-	for n := range s.States() {
-		t.byName[n.Node.Name] = int32(len(t.nodes))
-		t.nodes = append(t.nodes, &n.Node)
-	}
+	t.numbered = *k.number(s)
 	b := &builder{
-		Table: t, exact: exact, vacated: vacated, labelSetByKey: map[string]*labelSet{}, byLabel: map[label.Label][]*labelSet{},
-		electors: map[string]*electorate{}, censuses: map[string]*census{}, cohorts: map[string]*cohort{},
-		terms: map[string]*term{}, limits: map[hostSpread]int32{},
+		Table: t, known: k, snapshot: s, exact: exact, vacated: vacated, labelSetByKey: map[string]*labelSet{}, byLabel: map[label.Label][]*labelSet{},
+		censuses: map[string]*census{}, cohorts: map[string]*cohort{}, terms: map[string]*term{}, limits: map[hostSpread]int32{},
 	}
 	b.gatherLabelSets()
 	for i := range t.classes {
@@ -90,12 +86,13 @@ func required(p cluster.PodTerm) bool { return p.Weight == 0 }
 // content of the values.
 type builder struct {
 	*Table
+	known         *Known
+	snapshot      cluster.Snapshot
 	exact         bool // see Build
 	vacated       []Vacated
 	labelSets     []*labelSet // in the order in which they were found
 	labelSetByKey map[string]*labelSet
 	byLabel       map[label.Label][]*labelSet
-	electors      map[string]*electorate
 	censuses      map[string]*census
 	cohorts       map[string]*cohort
 	terms         map[string]*term

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
@@ -41,7 +40,7 @@ func (b *builder) census(c *class, x *cluster.Spread, y *topology, keys []*topol
 	if known, ok := b.censuses[string(id)]; ok {
 		return known
 	}
-	n := &census{topology: y, voters: voters, base: voters.baseOf(y), count: map[int32]int64{}}
+	n := &census{topology: y, voters: voters, base: voters.baseOf(y.key), count: map[int32]int64{}}
 	n.domains = n.base.domains
 	n.levels = n.levels.with(0, n.domains)
 	b.censuses[string(id)] = n
@@ -70,32 +69,33 @@ func (b *builder) census(c *class, x *cluster.Spread, y *topology, keys []*topol
 // electorate returns the nodes whose pods count for the spread, and a key of these
 // nodes. Shapes that let the same nodes in share the electorate.
 func (b *builder) electorate(shape *cluster.Shape, x *cluster.Spread, keys []*topology) (*electorate, []byte) {
-	e := electorate{keys: keys, base: map[*topology]*base{}}
+	affine := !x.IgnoreAffinity && (len(shape.Selector) > 0 || len(shape.NodeAffinity) > 0)
 	var room [256]byte
 	id := room[:0]
 	for _, y := range sortedKeys(keys) {
 		id = label.AppendText(id, y)
 	}
-	if !x.IgnoreAffinity && (len(shape.Selector) > 0 || len(shape.NodeAffinity) > 0) {
-		e.shape = shape
+	if affine {
 		id = appendAffinity(append(id, 'a'), shape)
 	}
 	if x.HonorTaints {
-		e.taints = shape
 		id = appendTolerations(append(id, 't'), shape)
 	}
-	if known, ok := b.electors[string(id)]; ok {
-		return known, id
-	}
-	e.counts = make([]bool, len(b.nodes))
-	b.electors[string(id)] = &e
-	if e.shape != nil && !fit.AsksForNames(e.shape) && !b.snapshot.NodeKinds().Any(e.admits) {
-		return &e, id // as for pods that can run nowhere, which each Step asks for
-	}
-	for i, n := range b.nodes {
-		e.counts[i] = !slices.ContainsFunc(keys, func(y *topology) bool { return y.of[i] == missing }) && e.admits(&n.Labels, n.Taints)
-	}
-	return &e, id
+	nodes := b.snapshot.NodeKinds()
+	return b.known.electorates.Get(nodes, string(id), func() *electorate {
+		own, e := *shape, &electorate{} // outlives the table, so it keeps nothing of it
+		if affine {
+			e.shape = &own
+		}
+		if x.HonorTaints {
+			e.taints = &own
+		}
+		for _, y := range keys {
+			e.keys = append(e.keys, y.division)
+		}
+		e.elect(b.nodes, nodes)
+		return e
+	}), id
 }
 
 func sortedKeys(keys []*topology) []string {

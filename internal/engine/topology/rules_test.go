@@ -17,7 +17,7 @@ import (
 type stage struct {
 	objects cluster.Objects
 	places  map[string]topology.Place
-	exact   bool // see topology.Build
+	exact   bool // see topology.Known.Build
 	vacated []topology.Vacated
 }
 
@@ -59,7 +59,7 @@ func (s *stage) table(t *testing.T, classes ...topology.Class) *topology.Table {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return topology.Build(snapshot, classes, s.exact, s.vacated...)
+	return new(topology.Known).Build(snapshot, classes, s.exact, s.vacated...)
 }
 
 func (s *stage) expect(t *testing.T, table *topology.Table, class int, want map[string]int64) {

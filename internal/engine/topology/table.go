@@ -37,9 +37,7 @@ type Vacated struct {
 
 // Table holds the counts that the rules of the classes depend on.
 type Table struct {
-	snapshot   cluster.Snapshot
-	nodes      []*cluster.Node
-	byName     map[string]int32 // index into nodes; nil where the table is Empty
+	numbered   // byName is nil where the table is Empty
 	topologies map[string]*topology
 	classes    []class
 	hosts      []int64 // by id: limits of the rules over hostnames

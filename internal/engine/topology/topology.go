@@ -3,8 +3,6 @@ package topology
 import (
 	"cmp"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
@@ -14,23 +12,35 @@ const (
 	unseen  int32 = -2 // the place has a domain that has no number yet, and no counted pods
 )
 
-// topology is one topology key and the domains into which it divides places.
+// topology is one topology key and the domains into which it divides places: those of the
+// nodes, and further ones of places to come.
 type topology struct {
-	key     string
-	domains map[string]int32
-	values  []string
-	of      []int32 // by node of the snapshot: the domain
+	*division
+	more    map[string]int32 // domains that no node has
+	further []string         // these, by number
 }
 
 // hosts says whether every node is a domain of its own.
-func (y *topology) hosts() bool { return y.key == label.Hostname }
+func (d *division) hosts() bool { return d.key == label.Hostname }
 
-func (y *topology) intern(value string) int32 {
+// find returns the number of the domain, if it has one.
+func (y *topology) find(value string) (int32, bool) {
 	d, ok := y.domains[value]
 	if !ok {
-		d = int32(len(y.values))
-		y.domains[value] = d
-		y.values = append(y.values, value)
+		d, ok = y.more[value]
+	}
+	return d, ok
+}
+
+func (y *topology) intern(value string) int32 {
+	d, ok := y.find(value)
+	if !ok {
+		d = int32(len(y.values) + len(y.further))
+		if y.more == nil {
+			y.more = map[string]int32{}
+		}
+		y.more[value] = d
+		y.further = append(y.further, value)
 	}
 	return d
 }
@@ -55,7 +65,7 @@ func (y *topology) lookUp(p Place) int32 {
 	if !ok {
 		return missing
 	}
-	if d, ok := y.domains[value]; ok && value != "" {
+	if d, ok := y.find(value); ok && value != "" {
 		return d
 	}
 	return unseen
@@ -74,14 +84,15 @@ func (y *topology) number(s *spot) int32 {
 	return unseen
 }
 
-func (y *topology) value(p Place) (string, bool) {
-	if y.hosts() {
-		if value, ok := p.Labels.Get(y.key); ok {
+// value returns the domain of the place by name; false if the place lacks the key.
+func (d *division) value(p Place) (string, bool) {
+	if d.hosts() {
+		if value, ok := p.Labels.Get(d.key); ok {
 			return value, true
 		}
 		return p.Name, true
 	}
-	return p.value(y.key)
+	return p.value(d.key)
 }
 
 // value returns the label that the place certainly has.
@@ -94,87 +105,22 @@ func (p Place) value(key string) (string, bool) {
 
 // name returns the name of the domain for people. A new node has no hostname yet.
 func (y *topology) name(d int32, p Place) string {
-	if d >= 0 {
+	switch n := int32(len(y.values)); {
+	case d >= n:
+		return y.further[d-n]
+	case d >= 0:
 		return y.values[d]
 	}
 	value, _ := y.value(p)
 	return cmp.Or(value, "a new node")
 }
 
-func (t *Table) topology(key string) *topology {
+func (b *builder) topology(key string) *topology {
 	key = label.Canonical(key)
-	if y, ok := t.topologies[key]; ok {
-		return y
+	y, made := b.topologies[key]
+	if !made {
+		y = &topology{division: b.known.divide(b.snapshot, key)}
+		b.topologies[key] = y
 	}
-	y := &topology{key: key, domains: map[string]int32{}, of: make([]int32, len(t.nodes))}
-	if y.hosts() { // a large cluster has thousands, and each Step builds this
-		y.domains, y.values = make(map[string]int32, len(t.nodes)), make([]string, 0, len(t.nodes))
-	}
-	for i := range t.nodes {
-		y.of[i] = missing
-		if value, ok := t.nodes[i].Labels.Get(key); ok {
-			y.of[i] = y.intern(value)
-		}
-	}
-	t.topologies[key] = y
 	return y
-}
-
-// electorate is the nodes whose pods count for a spread: those that have all
-// topology keys of the pod's hard spreads, and that pass the spread's node
-// inclusion policies.
-type electorate struct {
-	keys   []*topology
-	shape  *cluster.Shape // nil if the node affinity is ignored
-	taints *cluster.Shape // nil if taints are ignored
-	counts []bool         // by node of the snapshot
-	base   map[*topology]*base
-}
-
-// base is the domains of one topology that have a node of the electorate.
-type base struct {
-	has     []bool
-	domains int64
-}
-
-func (e *electorate) includes(s *spot) bool {
-	if s.node >= 0 {
-		return e.counts[s.node]
-	}
-	for _, y := range e.keys {
-		if y.at(s) == missing {
-			return false
-		}
-	}
-	return e.admits(s.Labels, s.Taints)
-}
-
-func (e *electorate) admits(labels label.Lookup, taints []cluster.Taint) bool {
-	if e.shape != nil {
-		if _, ok := fit.Affinity(e.shape, labels); !ok {
-			return false
-		}
-	}
-	if e.taints != nil {
-		if _, untolerated := cluster.Untolerated(taints, e.taints.Tolerations); untolerated {
-			return false
-		}
-	}
-	return true
-}
-
-func (e *electorate) baseOf(y *topology) *base {
-	b, ok := e.base[y]
-	if ok {
-		return b
-	}
-	b = &base{has: make([]bool, len(y.values))}
-	for i, counts := range e.counts {
-		if d := y.of[i]; counts && !b.has[d] {
-			b.has[d] = true
-			b.domains++
-		}
-	}
-	e.base[y] = b
-	return b
 }

@@ -18,7 +18,7 @@ type twin struct {
 	places     []topology.Place // nodes first
 	nodes      int
 	namespaces map[string]label.Labels
-	exact      bool // see topology.Build
+	exact      bool // see topology.Known.Build
 	pods       []twinPod
 	offered    map[string]string // domain by key
 }

@@ -2,6 +2,7 @@ package topology_test
 
 import (
 	"fmt"
+	"slices"
 
 	"pgregory.net/rapid"
 
@@ -167,12 +168,9 @@ func drawWorld(t *rapid.T) (*twin, *topology.Table) {
 		o.Pods = append(o.Pods, p)
 		w.pods = append(w.pods, twinPod{p.Namespace, p.Labels, p.Shape.PodAntiAffinity, p.Node, p.Deleting})
 	}
-	s, err := cluster.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
 	w.exact = rapid.Bool().Draw(t, "exact")
-	table := topology.Build(s, w.classes, w.exact)
+	s, known := w.grow(t, o)
+	table := known.Build(s, w.classes, w.exact)
 	if rapid.Bool().Draw(t, "offer") {
 		for i := range w.classes {
 			table.Offer(i, label.Zone, "z9")
@@ -180,4 +178,36 @@ func drawWorld(t *rapid.T) (*twin, *topology.Table) {
 		w.offered = map[string]string{label.Zone: "z9"}
 	}
 	return w, table
+}
+
+// grow makes the cluster in two steps, with a table between them that pods were added to. What
+// is known of the nodes from then may not show in a table of the cluster as it is at last.
+func (w *twin) grow(t *rapid.T, o cluster.Objects) (cluster.Snapshot, *topology.Known) {
+	early, late := o, cluster.Objects{}
+	n := rapid.IntRange(0, len(o.Nodes)).Draw(t, "early nodes")
+	early.Nodes, late.Nodes = slices.Clone(o.Nodes[:n]), slices.Clone(o.Nodes[n:])
+	for i := range rapid.IntRange(0, n).Draw(t, "changed nodes") {
+		late.Nodes = append(late.Nodes, o.Nodes[i])
+		early.Nodes[i].Labels, early.Nodes[i].Taints = drawPlaceLabels(t, o.Nodes[i].Name), drawTaints(t)
+	}
+	k := rapid.IntRange(0, len(o.Pods)).Draw(t, "early pods")
+	early.Pods, late.Pods = o.Pods[:k], o.Pods[k:]
+	s, err := cluster.New(early)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := new(topology.Known)
+	table := known.Build(s, w.classes, w.exact)
+	for i := range w.classes {
+		table.Offer(i, label.Zone, "z8")
+		table.Add(i, w.drawPlace(t), 1)
+	}
+	if rapid.Bool().Draw(t, "next Step") {
+		next := known.Next()
+		known = &next
+	}
+	if s, err = s.Apply(cluster.Delta{Put: late}); err != nil {
+		t.Fatal(err)
+	}
+	return s, known
 }

@@ -32,7 +32,7 @@ type Hindrances struct {
 	JumpedAt time.Time
 	// ExactNamespaces says that the cluster's scheduler looks at the labels of each namespace
 	// for a namespace selector of pod affinity, as from Kubernetes 1.37 on. Older ones take
-	// some selectors for such of every namespace; see topology.Build.
+	// some selectors for such of every namespace; see topology.Known.Build.
 	ExactNamespaces bool
 }
 
