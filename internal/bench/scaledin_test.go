@@ -212,6 +212,11 @@ func standing(tb testing.TB, seed uint64, pods []cluster.Pod, maxVCPU int) sim.C
 	if err != nil {
 		tb.Fatal(err)
 	}
+	return s.living(seed)
+}
+
+// living is the configuration of a run that begins with the fleet.
+func (s Standing) living(seed uint64) sim.Config {
 	o := s.Objects
 	cfg := sim.Config{
 		Seed: seed, Classes: o.Classes, Pools: o.Pools, DaemonSets: o.DaemonSets,

@@ -11,6 +11,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/sim/machine"
 )
 
 const (
@@ -266,8 +267,12 @@ func (x *planned) move(l plan.Launch, freed, spent map[string]quantity.Money) {
 		return
 	}
 	var worst quantity.Money
-	for _, o := range x.r.candidates(&claim{Claim: cluster.Claim{Class: l.Class}, launch: l}) {
-		worst = max(worst, o.of.Price)
+	c, err := machine.Claim(l, date(0))
+	if err != nil {
+		x.broken("%v", err)
+	}
+	for _, o := range x.r.candidates(&claim{Claim: c}) {
+		worst = max(worst, o.Of.Price)
 	}
 	spent[l.Move.ID] += worst
 }

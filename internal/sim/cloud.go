@@ -1,26 +1,22 @@
 package sim
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
-	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/fit"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/sim/machine"
 )
 
 // claim is a NodeClaim with its instance and its node.
 type claim struct {
 	cluster.Claim
-	launch plan.Launch
-	price  quantity.Money // zero until an instance runs
-	node   *node
-	gone   bool
+	price quantity.Money // zero until an instance runs
+	node  *node
+	gone  bool
 
 	deleted   time.Duration // when its deletion began
 	voluntary bool          // the deletion
@@ -33,23 +29,12 @@ type claim struct {
 
 // order makes a NodeClaim of a launch.
 func (r *run) order(l plan.Launch) {
-	types := make([]string, len(l.Types))
-	for i, c := range l.Types {
-		types[i] = c.Type
+	x, err := machine.Claim(l, date(r.clock.now))
+	if err != nil {
+		panic("sim: " + err.Error()) //nolint:forbidigo // the core made an impossible launch
 	}
-	requirements := l.Requirements
-	for key, values := range map[string][]string{label.InstanceType: types, label.Zone: l.Zones, label.CapacityType: {l.CapacityType}} {
-		in, err := label.NewRequirement(key, label.In, values...)
-		if err != nil {
-			panic("sim: launch " + l.Name + ": " + err.Error()) //nolint:forbidigo // the core made an impossible launch
-		}
-		requirements = requirements.And(label.All(in))
-	}
-	c := &claim{launch: l, Claim: cluster.Claim{
-		Name: l.Name, UID: "uid-" + l.Name, Pool: l.Pool, Class: l.Class, Labels: l.Labels, Taints: l.Taints, StartupTaints: l.StartupTaints,
-		Reservation: l.Reservation, Requirements: requirements, Requests: l.Content, Planned: l.Planned, Move: l.Move, Created: date(r.clock.now),
-		Grace: r.cfg.TerminationGracePeriod,
-	}}
+	x.Grace = r.cfg.TerminationGracePeriod
+	c := &claim{Claim: x}
 	if r.cfg.ExpireAfter > 0 {
 		c.ExpiresAt = c.Created.Add(r.cfg.ExpireAfter)
 	}
@@ -58,33 +43,10 @@ func (r *run) order(l plan.Launch) {
 	r.call(c)
 }
 
-// candidate is an offering that a NodeClaim may become.
-type candidate struct {
-	typ catalog.InstanceType
-	of  catalog.Offering
-}
-
-func (x candidate) key() catalog.OfferingKey {
-	return catalog.OfferingKey{CapacityType: x.of.CapacityType, InstanceType: x.typ.Name, Zone: x.of.Zone, Reservation: x.of.Reservation}
-}
-
-func (r *run) candidates(c *claim) []candidate {
-	var out []candidate
-	for _, class := range r.cfg.Classes {
-		if class.Name != c.Class {
-			continue
-		}
-		for _, t := range class.Types {
-			for _, o := range t.Offerings {
-				if o.Available && o.CapacityType == c.launch.CapacityType && o.Reservation == c.launch.Reservation && slices.Contains(c.launch.Zones, o.Zone) &&
-					slices.ContainsFunc(c.launch.Types, func(x plan.Choice) bool { return x.Type == t.Name }) {
-					out = append(out, candidate{t, o})
-				}
-			}
-		}
-	}
+func (r *run) candidates(c *claim) []machine.Offer {
+	out := machine.Offers(r.cfg.Classes, &c.Claim)
 	r.chance.shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
-	slices.SortStableFunc(out, func(a, b candidate) int { return cmp.Compare(a.of.Price, b.of.Price) })
+	machine.ByPrice(out)
 	return out
 }
 
@@ -100,11 +62,9 @@ func (r *run) launch(c *claim) {
 			tried.Lacks = append(tried.Lacks, lack)
 			continue
 		}
-		tried.Launched = x.key()
-		c.Launched, c.InstanceID, c.InstanceType, c.Zone, c.CapacityType = true, "i-"+c.Name, x.typ.Name, x.of.Zone, x.of.CapacityType
-		c.LaunchedAt, c.Capacity = date(r.clock.now), x.typ.Capacity
-		c.Allocatable, c.price = x.typ.Allocatable, x.of.Price
-		c.Labels = c.Labels.Merge(x.typ.Labels).Merge(x.of.Labels())
+		tried.Launched = x.Key()
+		x.Launch(&c.Claim, date(r.clock.now))
+		c.price = x.Of.Price
 		r.view.claim(c)
 		wait := r.cfg.Boot + time.Duration(r.chance.below(int64(r.cfg.Jitter)+1))
 		if r.cfg.Stillborn == 0 || r.chance.below(1000) >= r.cfg.Stillborn {
@@ -130,12 +90,9 @@ func (r *run) register(c *claim) {
 		return
 	}
 	notReady := cluster.Taint{Key: "node.kubernetes.io/not-ready", Effect: cluster.NoSchedule}
-	n := newNode(cluster.Node{
-		Name: "node-" + c.Name, UID: "uid-node-" + c.Name, Allocatable: r.cfg.reported(c.InstanceType, c.Allocatable), Claim: c.Name, Created: date(r.clock.now),
-		Taints: slices.Concat(c.Taints, c.StartupTaints, []cluster.Taint{r.cfg.Policy.StartupTaint, notReady}),
-	})
-	n.Labels = c.Labels.With(label.Hostname, n.Name)
-	c.node, c.Node, c.Registered, n.claim = n, n.Name, true, c
+	n := newNode(machine.Join(&c.Claim, date(r.clock.now), r.cfg.Policy.StartupTaint, notReady))
+	n.Allocatable = r.cfg.reported(c.InstanceType, c.Allocatable)
+	c.node, n.claim = n, c
 	r.learn(n)
 	r.addDaemons(n, c.Taints)
 	r.scheduler.addNode(n)
@@ -155,15 +112,12 @@ func (r *run) register(c *claim) {
 
 // addDaemons puts the pods of the DaemonSets on a node.
 func (r *run) addDaemons(n *node, taints []cluster.Taint) {
-	for i, d := range r.cfg.DaemonSets {
-		if !fit.Node(d.Shape, n.Labels, taints) {
+	for i := range r.cfg.DaemonSets {
+		x, runs := machine.Daemon(&r.cfg.DaemonSets[i], &n.Node, taints, date(r.clock.now))
+		if !runs {
 			continue
 		}
-		name := d.Name + "-" + n.Name
-		p := &pod{kind: r.daemonKinds[i], created: r.clock.now, seen: -1, decided: r.clock.now, ran: r.clock.now, Pod: cluster.Pod{
-			UID: "uid-" + name, Namespace: d.Namespace, Name: name, Shape: d.Shape, Node: n.Name, Created: date(r.clock.now), Pinned: true,
-			Owner: cluster.Owner{Kind: "DaemonSet", Name: d.Name, UID: d.UID},
-		}}
+		p := &pod{kind: r.daemonKinds[i], created: r.clock.now, seen: -1, decided: r.clock.now, ran: r.clock.now, Pod: x}
 		n.add(p)
 		r.view.pod(p)
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/sim/machine"
 )
 
 // gate lets launch calls of a pool through few at a time while none is known to
@@ -65,15 +66,15 @@ func (r *run) pass(g *gate) {
 
 // shut says whether every offering of the NodeClaim is known to lack capacity.
 func (r *run) shut(c *claim) bool {
-	return !slices.ContainsFunc(r.candidates(c), func(x candidate) bool {
-		_, _, shut := r.daemon.known.Shut(c.Pool, x.key(), date(r.clock.now))
+	return !slices.ContainsFunc(r.candidates(c), func(x machine.Offer) bool {
+		_, _, shut := r.daemon.known.Shut(c.Pool, x.Key(), date(r.clock.now))
 		return !shut
 	})
 }
 
 // outage returns why the offering is out, if it is.
-func (r *run) outage(x candidate) (engine.Lack, bool) {
-	key := x.key()
+func (r *run) outage(x machine.Offer) (engine.Lack, bool) {
+	key := x.Key()
 	for _, o := range r.cfg.Outages {
 		if o.From <= r.clock.now && r.clock.now < o.To && o.meets(key) {
 			return engine.Lack{Offering: key, Reach: o.reach(), Why: engine.Cause{Code: "Outage"}}, true

@@ -1,0 +1,27 @@
+package forecast
+
+import (
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// fleetOf is the fleet of the snapshot.
+func fleetOf(in engine.Input, prices map[priced]quantity.Money) Fleet {
+	out, pools := Fleet{Audit: engine.Audit(in)}, map[string]*PoolFleet{}
+	for c := range in.Snapshot.EachClaim() {
+		p := pools[c.Pool]
+		if p == nil {
+			p = &PoolFleet{Pool: c.Pool}
+			pools[c.Pool] = p
+		}
+		p.Nodes++
+		p.Cost += prices[of(c)]
+		out.Nodes++
+		if state, up := in.Snapshot.State(c.Node); up {
+			out.Pods += state.CountMoving()
+			out.Used, out.Allocatable = out.Used.Add(state.Used), out.Allocatable.Add(state.Node.Allocatable)
+		}
+	}
+	out.ByPool = sorted(pools)
+	return out
+}

@@ -1,0 +1,203 @@
+package forecast
+
+import (
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/sim/machine"
+)
+
+// tick is how long a plan takes that does something, so that no two Steps have one time.
+const tick = time.Second
+
+// Question is a cluster, and for how long its future is played.
+type Question struct {
+	Snapshot cluster.Snapshot
+	Policy   engine.Policy
+	Now      time.Time
+	Seed     uint64
+	For      time.Duration
+	// Scratch plays how the fleet would be launched from nothing: it leaves out all nodes of
+	// NodePools, and their pods wait.
+	Scratch bool
+}
+
+// Answer is what becomes of the cluster.
+type Answer struct {
+	Now, Then Fleet
+	Launches  []Launch  // in their order
+	Removals  []Removal // in their order
+	Evicted   int64     // pods that lose their node and are created anew
+	Lost      []string  // pods that lose their node and nothing creates anew, namespace/name
+	// Waiting is why pods have no place in the end, as the last plan says.
+	Waiting   []plan.Outcome
+	Standings plan.Standings // in the end
+	Played    time.Duration
+	// Settled says that nothing is left to do or to wait for; else something is due after For.
+	Settled bool
+	Steps   int
+}
+
+// Fleet is the nodes of NodePools at a time.
+type Fleet struct {
+	Nodes             int
+	Pods              int64 // that run on these nodes and move if their node is deleted
+	Used, Allocatable quantity.Resources
+	Audit             plan.Audit
+	ByPool            []PoolFleet // by name
+}
+
+// PoolFleet is the nodes of one NodePool.
+type PoolFleet struct {
+	Pool  string
+	Nodes int
+	Cost  quantity.Money // by the catalogue; a node without a price counts nothing
+}
+
+// Launch is a node that is launched.
+type Launch struct {
+	At    time.Duration
+	Plan  plan.Launch
+	Type  string // what the launch becomes: the cheapest of its offerings
+	Zone  string
+	Price quantity.Money
+}
+
+// Removal is a node that is deleted.
+type Removal struct {
+	At                 time.Duration
+	Claim, Node, Pool  string
+	Type, CapacityType string
+	Why                plan.DeleteReason
+	Detail             string
+	Price              quantity.Money // 0 where nobody knows it
+	Evicted            int64          // pods that are created anew elsewhere
+}
+
+// Play answers the question. The error is of a Snapshot that contradicts itself.
+func Play(q Question) (Answer, error) {
+	w := &world{question: q, snapshot: q.Snapshot, now: q.Now, prices: pricesOf(q.Snapshot)}
+	w.begin()
+	if err := w.write(); err != nil {
+		return Answer{}, err
+	}
+	w.answer.Now = fleetOf(w.input(engine.Memory{}), w.prices)
+	memory, err := w.play()
+	if err != nil {
+		return Answer{}, err
+	}
+	in := w.input(memory)
+	w.answer.Then, w.answer.Standings = fleetOf(in, w.prices), engine.Standings(in)
+	w.answer.Played = w.now.Sub(q.Now)
+	return w.answer, nil
+}
+
+// play carries out one plan after the other until the time is over or nothing is left.
+func (w *world) play() (engine.Memory, error) {
+	var memory engine.Memory
+	end := w.question.Now.Add(w.question.For)
+	for {
+		in := w.input(memory)
+		out := engine.Step(in)
+		w.answer.Steps++
+		memory, w.answer.Waiting = out.Memory, unplaced(out.Plan.Outcomes)
+		until, did := w.carryOut(out.Plan)
+		if err := w.write(); err != nil {
+			return memory, err
+		}
+		next := w.now.Add(tick)
+		if !did {
+			if until.IsZero() {
+				w.answer.Settled = true
+				return memory, nil
+			}
+			if until.After(next) {
+				next = until
+			}
+		}
+		if next.After(end) {
+			return memory, nil
+		}
+		w.now = next
+	}
+}
+
+// input is what a Step is given now. The seed of a Step follows from that of the question.
+func (w *world) input(m engine.Memory) engine.Input {
+	return engine.Input{
+		Snapshot: w.snapshot, Memory: m, Policy: w.question.Policy, Now: w.now,
+		Seed: w.question.Seed + uint64(w.answer.Steps), //nolint:gosec // a count
+	}
+}
+
+// carryOut does what the plan says, and lets pods run where the plan has room for them. It
+// returns when to plan again if nothing was done; zero for never.
+func (w *world) carryOut(p plan.Plan) (until time.Time, did bool) {
+	for _, a := range p.Actions {
+		switch a := a.(type) {
+		case plan.Launch:
+			did = w.launch(a) || did
+		case plan.Nominate:
+			w.nominate(a)
+			did = true
+		case plan.Bind:
+			w.bind(a.Pod, a.Node)
+			did = true
+		case plan.Release:
+			w.retaint(a.Node, a.Puts, append([]cluster.Taint{a.Taint}, a.Lifts...))
+			did = true
+		case plan.Close:
+			w.retaint(a.Node, []cluster.Taint{a.Taint}, nil)
+			did = true
+		case plan.Disrupt:
+			w.disrupt(a.Claim, &cluster.Disrupting{Reason: string(a.Why), Since: w.now})
+			did = true
+		case plan.Restore:
+			w.disrupt(a.Claim, nil)
+			did = true
+		case plan.Delete:
+			w.remove(a)
+			did = true
+		case plan.Wait:
+			until = a.Until
+		}
+	}
+	for _, o := range p.Outcomes {
+		if o.Verdict != plan.OnNode {
+			continue
+		}
+		for _, id := range o.Pods {
+			did = w.land(id, o.On) || did
+		}
+	}
+	return until, did
+}
+
+// launch makes the NodeClaim, its instance, which is the cheapest that it may become, and the
+// node, which is ready at once.
+func (w *world) launch(l plan.Launch) bool {
+	c, err := machine.Claim(l, w.now)
+	if err != nil {
+		return false
+	}
+	o, ok := w.boot(c)
+	if ok {
+		w.answer.Launches = append(w.answer.Launches, Launch{At: w.now.Sub(w.question.Now), Plan: l, Type: o.Type.Name, Zone: o.Of.Zone, Price: o.Of.Price})
+	}
+	return ok
+}
+
+// unplaced are the outcomes of pods that have no place.
+func unplaced(all []plan.Outcome) (out []plan.Outcome) {
+	for _, o := range all {
+		switch o.Verdict {
+		case plan.Unplaceable, plan.Waiting, plan.AwaitsNodes, plan.Preempting:
+			out = append(out, o)
+		case plan.OnNode, plan.OnClaim, plan.OnLaunch:
+		}
+	}
+	return out
+}
