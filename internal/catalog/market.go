@@ -66,3 +66,10 @@ func (m Market) zoneIndex(z Zone) (int, bool) {
 	}
 	return 0, false
 }
+
+// PriceOf returns what an instance of the type costs in the zone with the name; 0 if nobody knows.
+func (m Market) PriceOf(instanceType, capacityType, zone string) quantity.Money {
+	at, _ := m.zoneIndex(Zone{Name: zone})
+	price, _ := m.priceIn(instanceType, capacityType, at)
+	return price
+}

@@ -22,6 +22,7 @@ const (
 	exitFailed = 1
 	exitUsage  = 2 // the command line was wrong, and nothing was done
 	exitPartly = 3 // something was done, and not all
+	exitFound  = 3 // what was asked about was found
 )
 
 // plugin is how users call the program where kubectl runs it, by the name of its file.
@@ -62,11 +63,14 @@ func execute(ctx context.Context, args []string, s streams, env func(string) str
 	fmt.Fprintln(s.err, "karpenterd:", err)
 	var usage usageError
 	var partly partlyError
+	var found foundError
 	switch {
 	case !began || errors.As(err, &usage):
 		return exitUsage
 	case errors.As(err, &partly):
 		return exitPartly
+	case errors.As(err, &found):
+		return exitFound
 	}
 	return exitFailed
 }
@@ -89,7 +93,7 @@ func newRoot(s streams, env func(string) string) *cobra.Command {
 		return fmt.Errorf("%w%s; %q lists the flags", err, meant(c, err), c.CommandPath()+" --help")
 	})
 	root.AddCommand(
-		runCommand(env), explainCommand(env), replayCommand(s), convertCommand(s), definitionsCommand(s), handbackCommand(s),
+		runCommand(env), simulateCommand(s), explainCommand(env), replayCommand(s), convertCommand(s), definitionsCommand(s), handbackCommand(s),
 		manifestsCommand(s, install.BuildImage(version, imageDigest)), iamPolicyCommand(s),
 		&cobra.Command{
 			Use: "version", Short: "print the version", Args: cobra.NoArgs,

@@ -67,12 +67,21 @@ func (t Target) loader() clientcmd.ClientConfig {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: t.Context})
 }
 
+// Config is the access to the API server of the kubeconfig.
+func (t Target) Config() (*rest.Config, error) {
+	config, err := t.loader().ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig read: %w; give --kubeconfig or --context", err)
+	}
+	return config, nil
+}
+
 // Leader forwards a free port of this machine to the port on the leader's own address, calls
 // do with the address of it, and ends.
 func (t Target) Leader(ctx context.Context, port int, do func(ctx context.Context, address string) error) error {
-	config, err := t.loader().ClientConfig()
+	config, err := t.Config()
 	if err != nil {
-		return fmt.Errorf("kubeconfig read: %w; give --kubeconfig or --context", err)
+		return err
 	}
 	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {

@@ -5,8 +5,10 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
-// fleetOf is the fleet of the snapshot.
+// fleetOf is the fleet of the snapshot. What plans count for each node beside its bill is left
+// out, so that cost and bound are dollars that are paid.
 func fleetOf(in engine.Input, prices map[priced]quantity.Money) Fleet {
+	in.Policy.NodeCost = 0
 	out, pools := Fleet{Audit: engine.Audit(in)}, map[string]*PoolFleet{}
 	for c := range in.Snapshot.EachClaim() {
 		p := pools[c.Pool]

@@ -129,7 +129,7 @@ func (w *world) play() (engine.Memory, error) {
 func (w *world) input(m engine.Memory) engine.Input {
 	return engine.Input{
 		Snapshot: w.snapshot, Memory: m, Policy: w.question.Policy, Now: w.now,
-		Seed: w.question.Seed + uint64(w.answer.Steps), //nolint:gosec // a count
+		Seed: w.question.Seed + uint64(w.answer.Steps),
 	}
 }
 

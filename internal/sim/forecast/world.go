@@ -173,9 +173,10 @@ func (w *world) land(id, node string) bool {
 	return true
 }
 
+// bind lets the pod run, and be ready at once.
 func (w *world) bind(id, node string) {
 	if p, n := w.pod(id), w.node(node); p != nil && n != nil {
-		p.Node, p.Unschedulable = node, false
+		p.Node, p.Unschedulable, p.NotReady, p.NotStarted = node, false, false, false
 		w.event(p, n)
 	}
 }

@@ -1,0 +1,296 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/dump"
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/reach"
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/simulate"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+)
+
+// foundError says that the simulation found what --fail-if asks for.
+type foundError struct{ error }
+
+// simulation is the command "simulate".
+type simulation struct {
+	files, with []string
+	scales      []string
+	from, nodes string
+	region      string
+	output      string
+	failIf      []string
+	length      time.Duration
+	seed        uint64
+	target      reach.Target
+}
+
+func simulateCommand(s streams) *cobra.Command {
+	var x simulation
+	command := &cobra.Command{
+		Use:   "simulate",
+		Short: "say what the daemon would make of a cluster, and what that would cost, without changing anything",
+		Long: "simulate plays the daemon's own decisions on the objects of a cluster: what would be launched,\n" +
+			"removed and moved, what the fleet would cost then, and the least that any fleet for its pods costs.\n" +
+			"It reads the cluster of the kubeconfig, for which the right to list suffices, or files that\n" +
+			"\"kubectl get -o json\" has written (YAML, too, which is slower), also if gzip has packed them. It\n" +
+			"writes nothing to the cluster and needs neither the daemon nor AWS: prices are those of the\n" +
+			"embedded list. A cluster without NodePools is simulated with one that stands in.",
+		Example: "  karpenterd simulate\n" +
+			"  karpenterd simulate --nodes all -o html > report.html\n" +
+			"  kubectl get nodes,pods,replicasets,statefulsets,daemonsets,poddisruptionbudgets -A -o json > dump.json\n" +
+			"  karpenterd simulate -f dump.json --region eu-west-1\n" +
+			"  karpenterd simulate -f dump.json --with nodepool.yaml --fail-if unplaced",
+		Args: noArguments("name files by -f"),
+		RunE: func(c *cobra.Command, _ []string) error { return x.run(c.Context(), s) },
+	}
+	flags := command.Flags()
+	flags.StringArrayVarP(&x.files, "filename", "f", nil, "file or folder to read in place of a cluster, or - for standard input; may be given several times")
+	flags.StringArrayVar(&x.with, "with", nil, "file or folder with objects, such as a NodePool, to simulate once more with; may be given several times")
+	flags.StringArrayVar(&x.scales, "scale", nil, "replicas of a workload, as KIND/NAMESPACE/NAME=N; may be given several times")
+	flags.StringVar(&x.from, "from", "now", "what the fleet is made from: now, the nodes that there are, or scratch, none of NodePools")
+	flags.StringVar(&x.nodes, "nodes", "", "which nodes may be replaced: owned, those of NodePools, or all; default: owned, or all where NodePools have none")
+	flags.StringVar(&x.region, "region", "", "region of the cluster; default: that of its nodes")
+	flags.StringVarP(&x.output, "output", "o", "table", "form of the report: table, json, markdown or html")
+	flags.StringArrayVar(&x.failIf, "fail-if", nil, "exit with code 3 if so: unplaced, or saving>N% of what the fleet costs; may be given several times")
+	flags.DurationVar(&x.length, "for", time.Hour, "how long the daemon would have worked")
+	flags.Uint64Var(&x.seed, "seed", 1, "number that the names of new nodes follow from")
+	flags.StringVar(&x.target.Kubeconfig, "kubeconfig", "", "kubeconfig; default: $KUBECONFIG or ~/.kube/config")
+	flags.StringVar(&x.target.Context, "context", "", "context of the kubeconfig; default: the current one")
+	return command
+}
+
+// run reads, simulates and writes the report.
+func (x *simulation) run(ctx context.Context, s streams) error {
+	write, known := map[string]func(*simulate.Report, io.Writer) error{
+		"table": (*simulate.Report).WriteTable, "json": (*simulate.Report).WriteJSON,
+		"markdown": (*simulate.Report).WriteMarkdown, "html": (*simulate.Report).WriteHTML,
+	}[x.output]
+	if !known {
+		return usageError{fmt.Errorf("simulate: --output is %q: give table, json, markdown or html", x.output)}
+	}
+	options, fails, err := x.options()
+	if err != nil {
+		return usageError{fmt.Errorf("simulate: %w", err)}
+	}
+	cluster := simulate.NewCluster()
+	if len(x.files) > 0 {
+		err = readInto(ctx, cluster, x.files, s.in)
+	} else {
+		options.Now, err = time.Now(), x.ask(ctx, cluster)
+	}
+	if err != nil {
+		return fmt.Errorf("simulate: %w", err)
+	}
+	if options.With, err = readObjects(ctx, x.with); err != nil {
+		return fmt.Errorf("simulate: %w", err)
+	}
+	report, err := simulate.Run(cluster, options)
+	if err != nil {
+		return fmt.Errorf("simulate: %w", err)
+	}
+	if err := write(report, s.out); err != nil {
+		return fmt.Errorf("simulate: %w", err)
+	}
+	return judge(report, fails)
+}
+
+// condition is what --fail-if asks for.
+type condition struct {
+	text   string
+	saving float64 // per cent; below 0 for pods without a place
+}
+
+// options reads the flags.
+func (x *simulation) options() (simulate.Options, []condition, error) {
+	o := simulate.Options{Region: x.region, Nodes: simulate.Nodes(x.nodes), For: x.length, Seed: x.seed, Scratch: x.from == "scratch"}
+	if x.from != "now" && x.from != "scratch" {
+		return o, nil, fmt.Errorf("--from is %q: give now or scratch", x.from)
+	}
+	if x.nodes != "" && o.Nodes != simulate.OwnedNodes && o.Nodes != simulate.AllNodes {
+		return o, nil, fmt.Errorf("--nodes is %q: give owned or all", x.nodes)
+	}
+	if x.length <= 0 {
+		return o, nil, fmt.Errorf("--for is %s: give a duration above 0, such as 1h", x.length)
+	}
+	for _, text := range x.scales {
+		scale, err := simulate.ParseScale(text)
+		if err != nil {
+			return o, nil, err //nolint:wrapcheck // it says all
+		}
+		o.Scales = append(o.Scales, scale)
+	}
+	var fails []condition
+	for _, text := range x.failIf {
+		part := regexp.MustCompile(`^saving>(\d+(?:\.\d+)?)%?$`).FindStringSubmatch(text)
+		switch {
+		case text == "unplaced":
+			fails = append(fails, condition{text, -1})
+		case part != nil:
+			percent, err := strconv.ParseFloat(part[1], 64)
+			if err != nil {
+				return o, nil, fmt.Errorf("--fail-if %q: %w", text, err)
+			}
+			fails = append(fails, condition{text, percent})
+		default:
+			return o, nil, fmt.Errorf("--fail-if is %q: give unplaced, or saving>N%% such as saving>10%%", text)
+		}
+	}
+	return o, fails, nil
+}
+
+// judge says whether the report has what --fail-if asks for.
+func judge(r *simulate.Report, fails []condition) error {
+	last := &r.Forecast
+	if r.With != nil {
+		last = r.With
+	}
+	for _, c := range fails {
+		switch {
+		case c.saving < 0 && len(last.CannotBePlaced) > 0:
+			pods := 0
+			for _, u := range last.CannotBePlaced {
+				pods += u.Pods
+			}
+			return foundError{fmt.Errorf("simulate: --fail-if %s: %d pods cannot be placed, such as %s", c.text, pods, last.CannotBePlaced[0].Example[0])}
+		case c.saving >= 0 && last.SavingPercent() > c.saving:
+			return foundError{fmt.Errorf("simulate: --fail-if %s: %.1f %% would be saved", c.text, last.SavingPercent())}
+		}
+	}
+	return nil
+}
+
+// readInto reads dumps into the cluster.
+func readInto(ctx context.Context, cluster *simulate.Cluster, names []string, in io.Reader) error {
+	found := dump.Found{Objects: cluster.Add}
+	if err := readFiles(ctx, &found, names, in); err != nil {
+		return err
+	}
+	return cluster.AddFound(&found) //nolint:wrapcheck // it says all
+}
+
+// readObjects reads the objects of files.
+func readObjects(ctx context.Context, names []string) (out []metav1.Object, err error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	found := dump.Found{Objects: func(o metav1.Object) { out = append(out, o) }}
+	if err := readFiles(ctx, &found, names, nil); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(found.Faults...); err != nil {
+		return nil, err
+	}
+	if len(found.Older) > 0 {
+		return nil, fmt.Errorf("--with has a %s: convert it first, with karpenterd convert", found.Older[0].Kind)
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("--with %s: nothing in it is of a kind that decisions read", strings.Join(names, ", "))
+	}
+	slices.SortFunc(out, func(a, b metav1.Object) int {
+		return strings.Compare(fmt.Sprintf("%T/%s/%s", a, a.GetNamespace(), a.GetName()), fmt.Sprintf("%T/%s/%s", b, b.GetNamespace(), b.GetName()))
+	})
+	return out, nil
+}
+
+// dumpNames are how the names of files in a folder end that are dumps or manifests.
+func dumpNames() []string {
+	return []string{".json", ".yaml", ".yml", ".json.gz", ".yaml.gz", ".yml.gz"}
+}
+
+func readFiles(ctx context.Context, found *dump.Found, names []string, in io.Reader) error {
+	for _, name := range names {
+		if name == "-" {
+			if in == nil {
+				return errors.New("--with cannot be standard input: name a file")
+			}
+			if err := found.Read(ctx, "stdin", in); err != nil {
+				return err //nolint:wrapcheck // it says all
+			}
+			continue
+		}
+		files, err := filesIn(name)
+		if err != nil {
+			return err
+		}
+		for _, file := range files {
+			if err := readDump(ctx, found, file); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func readDump(ctx context.Context, found *dump.Found, name string) error {
+	file, err := os.Open(name) //nolint:gosec // the user names the files to read
+	if err != nil {
+		return fmt.Errorf("dump open: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	return found.Read(ctx, name, file) //nolint:wrapcheck // it says all
+}
+
+// filesIn is the file, or the dumps and manifests in the folder and below it.
+func filesIn(name string) ([]string, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, fmt.Errorf("dump open: %w", err)
+	}
+	if !info.IsDir() {
+		return []string{name}, nil
+	}
+	var out []string
+	err = filepath.WalkDir(name, func(path string, entry os.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && slices.ContainsFunc(dumpNames(), func(end string) bool { return strings.HasSuffix(path, end) }) {
+			out = append(out, path)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("dump open: %w", err)
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("dump open: folder %s has no file that ends with %s", name, strings.Join(dumpNames(), ", "))
+	}
+	return out, nil
+}
+
+// ask reads the cluster of the kubeconfig. A kind that may not be listed, or is not there, is a
+// note of the report.
+func (x *simulation) ask(ctx context.Context, cluster *simulate.Cluster) error {
+	config, err := x.target.Config()
+	if err != nil {
+		return err //nolint:wrapcheck // it says all
+	}
+	config.QPS, config.Burst = 50, 100
+	clients, err := kube.NewClients(config)
+	if err != nil {
+		return err
+	}
+	for _, w := range watches(clients, false) {
+		_, err := w.read(ctx, cluster.Add)
+		switch {
+		case apierrors.IsForbidden(err):
+			cluster.Note("not allowed to list %s, so none counts: give your user the right to list them in all namespaces", w.what)
+		case apierrors.IsNotFound(err): // a cluster without Karpenter has none of its kinds
+		case err != nil:
+			return fmt.Errorf("%s list: %w", w.what, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,281 @@
+package simulate
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/dump"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/legacy"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
+)
+
+// Cluster is the objects of one cluster.
+type Cluster struct {
+	keeper *translate.Keeper
+	newest time.Time // that any object says
+
+	nodes       map[string]*corev1.Node
+	pools       map[string]*v1.NodePool
+	claims      map[string]*v1.NodeClaim
+	classes     map[string]*awsv1.EC2NodeClass
+	deployments map[string]*appsv1.Deployment
+	sets        map[string]*appsv1.ReplicaSet
+	stateful    map[string]*appsv1.StatefulSet
+	others      map[string]metav1.Object // by type and name
+	uncarried   []Uncarried
+	notes       []string
+}
+
+// NewCluster returns a cluster without objects.
+func NewCluster() *Cluster {
+	return &Cluster{
+		keeper: translate.NewKeeper(), nodes: map[string]*corev1.Node{}, pools: map[string]*v1.NodePool{}, claims: map[string]*v1.NodeClaim{},
+		classes: map[string]*awsv1.EC2NodeClass{}, deployments: map[string]*appsv1.Deployment{}, sets: map[string]*appsv1.ReplicaSet{},
+		stateful: map[string]*appsv1.StatefulSet{}, others: map[string]metav1.Object{},
+	}
+}
+
+// Note adds something that the reader of the report has to know.
+func (c *Cluster) Note(format string, args ...any) {
+	c.notes = append(c.notes, fmt.Sprintf(format, args...))
+}
+
+// Add adds an object, or puts it in place of the one with its kind and name.
+func (c *Cluster) Add(object metav1.Object) {
+	c.saw(object.GetCreationTimestamp().Time)
+	name := object.GetNamespace() + "/" + object.GetName()
+	switch o := object.(type) {
+	case *corev1.Node:
+		for _, x := range o.Status.Conditions {
+			c.saw(x.LastHeartbeatTime.Time)
+		}
+		c.keeper.Keep(o)
+		c.nodes[o.Name] = o
+	case *v1.NodePool:
+		c.pools[o.Name] = o
+	case *v1.NodeClaim:
+		c.claims[o.Name] = o
+	case *awsv1.EC2NodeClass:
+		c.classes[o.Name] = o
+	case *appsv1.Deployment:
+		c.deployments[name] = o
+	case *appsv1.ReplicaSet:
+		c.keeper.Keep(o)
+		c.sets[name] = o
+	case *appsv1.StatefulSet:
+		c.keeper.Keep(o)
+		c.stateful[name] = o
+	default:
+		c.others[fmt.Sprintf("%T %s", object, name)] = c.keeper.Compact(object)
+	}
+}
+
+func (c *Cluster) saw(t time.Time) {
+	if t.After(c.newest) {
+		c.newest = t
+	}
+}
+
+// AddFound adds what was found in files beside objects that decisions read: objects of older
+// versions of Karpenter's APIs, and of kinds that the daemon does not carry out.
+func (c *Cluster) AddFound(f *dump.Found) error {
+	for _, err := range slices.SortedFunc(slices.Values(f.Faults), func(a, b error) int { return strings.Compare(a.Error(), b.Error()) }) {
+		c.Note("%v", err)
+	}
+	var older []legacy.Source
+	slices.SortFunc(f.Older, func(a, b dump.Text) int {
+		return cmp.Or(strings.Compare(a.Source, b.Source), strings.Compare(string(a.Text), string(b.Text)))
+	})
+	for _, x := range f.Older {
+		if !slices.ContainsFunc(legacy.UncarriedKinds(), func(u legacy.Uncarried) bool { return u.Kind == x.Kind.Kind }) {
+			older = append(older, legacy.Source{Name: x.Source, Text: string(x.Text)})
+		}
+	}
+	for _, u := range legacy.UncarriedKinds() {
+		n := 0
+		for k, count := range f.Kinds {
+			if k.Kind == u.Kind && strings.HasPrefix(k.APIVersion, u.Group+"/") {
+				n += count
+			}
+		}
+		if n > 0 {
+			c.uncarried = append(c.uncarried, Uncarried{Object: fmt.Sprintf("%d of kind %s", n, u.Kind), What: u.Effect, Remedy: u.Remedy})
+		}
+	}
+	if len(older) == 0 {
+		return nil
+	}
+	result := legacy.Convert(older, legacy.Options{Role: "karpenterd"})
+	for _, p := range slices.Concat(result.Errors, result.Warnings) {
+		c.uncarried = append(c.uncarried, Uncarried{Object: p.Object, Field: p.Field, What: p.What, Remedy: p.Remedy})
+	}
+	text, err := result.YAML()
+	if err != nil {
+		return fmt.Errorf("objects of Karpenter's older APIs convert: %w", err)
+	}
+	converted := dump.Found{Objects: func(o metav1.Object) {
+		if !c.has(o) {
+			c.Add(o)
+		}
+	}}
+	return converted.ReadText("objects converted to v1", text)
+}
+
+// has says whether the cluster has the object of Karpenter already.
+func (c *Cluster) has(object metav1.Object) (there bool) {
+	switch object.(type) {
+	case *v1.NodePool:
+		_, there = c.pools[object.GetName()]
+	case *v1.NodeClaim:
+		_, there = c.claims[object.GetName()]
+	case *awsv1.EC2NodeClass:
+		_, there = c.classes[object.GetName()]
+	}
+	return there
+}
+
+// region is the one of the nodes; "" where none says it.
+func (c *Cluster) region() string {
+	for _, name := range slices.Sorted(maps.Keys(c.nodes)) {
+		if region := c.nodes[name].Labels[label.Region]; region != "" {
+			return region
+		}
+	}
+	for _, zone := range c.zones() {
+		return strings.TrimRight(zone, "abcdefghijklmnopqrstuvwxyz")
+	}
+	return ""
+}
+
+// zones are those of the nodes, sorted.
+func (c *Cluster) zones() []string {
+	all := map[string]bool{}
+	for _, n := range c.nodes {
+		if zone := n.Labels[label.Zone]; zone != "" {
+			all[zone] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// Scale sets the replicas of a workload.
+type Scale struct {
+	Kind, Namespace, Name string
+	Replicas              int32
+}
+
+// ParseScale reads kind/namespace/name=N.
+func ParseScale(text string) (Scale, error) {
+	var s Scale
+	what, count, has := strings.Cut(text, "=")
+	parts := strings.Split(what, "/")
+	if _, err := fmt.Sscanf(count, "%d", &s.Replicas); err != nil || !has || len(parts) != 3 || s.Replicas < 0 || fmt.Sprint(s.Replicas) != count {
+		return s, fmt.Errorf("--scale %q: want KIND/NAMESPACE/NAME=N, such as deployment/shop/web=10", text)
+	}
+	s.Kind, s.Namespace, s.Name = strings.ToLower(parts[0]), parts[1], parts[2]
+	return s, nil
+}
+
+// scale sets the replicas. Pods that are too many go: the newest that do not run, then the newest.
+func (c *Cluster) scale(s Scale) error {
+	name := s.Namespace + "/" + s.Name
+	switch strings.TrimSuffix(s.Kind, "s") {
+	case "deployment", "deploy":
+		set := c.setOf(name)
+		if set == nil {
+			return fmt.Errorf("--scale %s/%s: there is no such Deployment with a ReplicaSet; the names are as in kubectl get deployments,replicasets", s.Kind, name)
+		}
+		set.Spec.Replicas = &s.Replicas
+		c.thin(set.UID, int(s.Replicas))
+		return nil
+	case "replicaset", "r":
+		if set := c.sets[name]; set != nil {
+			set.Spec.Replicas = &s.Replicas
+			c.thin(set.UID, int(s.Replicas))
+			return nil
+		}
+	case "statefulset", "st":
+		if set := c.stateful[name]; set != nil {
+			set.Spec.Replicas = &s.Replicas
+			c.thin(set.UID, int(s.Replicas))
+			return nil
+		}
+	default:
+		return fmt.Errorf("--scale %s/%s: %q cannot be scaled: give a deployment, a replicaset or a statefulset", s.Kind, name, s.Kind)
+	}
+	return fmt.Errorf("--scale %s/%s: there is none of this name", s.Kind, name)
+}
+
+// setOf is the ReplicaSet of the Deployment that has replicas; nil if there is none.
+func (c *Cluster) setOf(deployment string) (best *appsv1.ReplicaSet) {
+	namespace, name, _ := strings.Cut(deployment, "/")
+	for _, key := range slices.Sorted(maps.Keys(c.sets)) {
+		set := c.sets[key]
+		owner := metav1.GetControllerOf(set)
+		if set.Namespace != namespace || owner == nil || owner.Kind != "Deployment" || owner.Name != name {
+			continue
+		}
+		if best == nil || replicas(set) > replicas(best) || replicas(set) == replicas(best) && set.CreationTimestamp.After(best.CreationTimestamp.Time) {
+			best = set
+		}
+	}
+	return best
+}
+
+func replicas(set *appsv1.ReplicaSet) int32 {
+	if set.Spec.Replicas == nil {
+		return 1
+	}
+	return *set.Spec.Replicas
+}
+
+// thin removes pods of the controller until so many are left.
+func (c *Cluster) thin(controller types.UID, most int) {
+	var pods []*translate.CompactPod
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(c.others)) {
+		p, is := c.others[name].(*translate.CompactPod)
+		if owner := ownerOf(p, is); is && owner != nil && owner.UID == controller {
+			pods, names = append(pods, p), append(names, name)
+		}
+	}
+	if len(pods) <= most {
+		return
+	}
+	order := make([]int, len(pods))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { // those that stay come first
+		x, y := pods[a], pods[b]
+		if runs := (x.Node() != ""); runs != (y.Node() != "") {
+			if runs {
+				return -1
+			}
+			return 1
+		}
+		return x.CreationTimestamp.Compare(y.CreationTimestamp.Time)
+	})
+	for _, i := range order[most:] {
+		delete(c.others, names[i])
+	}
+}
+
+func ownerOf(p *translate.CompactPod, is bool) *metav1.OwnerReference {
+	if !is {
+		return nil
+	}
+	return metav1.GetControllerOf(p)
+}

@@ -1,0 +1,60 @@
+package simulate
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog/embedded"
+)
+
+// elsewhereRegion is the one whose prices stand in for those of a region that the embedded table
+// does not have.
+const elsewhereRegion = "us-east-1"
+
+// market is what the embedded table says that the region sells, and what to say about it.
+func market(region string) ([]catalog.Fact, catalog.Market, string, error) {
+	facts, m, err := embedded.Load(region)
+	if err == nil {
+		return facts, m, fmt.Sprintf("the embedded price list of %s%s", region, dated(m)), nil
+	}
+	if !errors.Is(err, embedded.ErrUnknownRegion) {
+		return nil, m, "", fmt.Errorf("embedded table read: %w", err)
+	}
+	facts, m, err = embedded.Load(elsewhereRegion)
+	if err != nil {
+		return nil, m, "", fmt.Errorf("embedded table read: %w", err)
+	}
+	m.Zones = slices.Clone(m.Zones)
+	for i := range m.Zones {
+		m.Zones[i] = catalog.Zone{Name: region + strings.TrimPrefix(m.Zones[i].Name, elsewhereRegion)}
+	}
+	m.Region = region
+	return facts, m, fmt.Sprintf("the embedded price list of %s%s, which stands in for %s: the program has none of that region", elsewhereRegion, dated(m), region), nil
+}
+
+// dated says of when the newest on-demand prices are.
+func dated(m catalog.Market) string {
+	for _, s := range m.Sources {
+		if s.Group == "on-demand" && s.Date != "" {
+			return " of " + s.Date
+		}
+	}
+	return ""
+}
+
+// zonesIn are the zones of the market with these names, or all of them where none is.
+func zonesIn(m catalog.Market, names []string) []catalog.Zone {
+	var out []catalog.Zone
+	for _, z := range m.Zones {
+		if slices.Contains(names, z.Name) {
+			out = append(out, z)
+		}
+	}
+	if len(out) == 0 {
+		return m.Zones
+	}
+	return out
+}

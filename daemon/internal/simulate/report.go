@@ -1,0 +1,266 @@
+package simulate
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/sim/forecast"
+)
+
+// Schema names the form of a Report in JSON. Fields may come; none changes its meaning.
+const Schema = "karpenterd.sh/simulation/v1"
+
+// HoursPerMonth is a month as AWS counts it.
+const HoursPerMonth = 730
+
+// Report is what the daemon would make of a cluster. Money is in dollars.
+type Report struct {
+	Schema  string   `json:"schema"`
+	Region  string   `json:"region"`
+	Time    string   `json:"time"`            // of the cluster
+	Prices  string   `json:"prices"`          // where prices are from
+	Nodes   Nodes    `json:"nodes"`           // which nodes may be replaced
+	Scratch bool     `json:"scratch"`         // as if no node of a NodePool were there
+	Notes   []string `json:"notes,omitempty"` // what stands in for what the input does not say, and what of it cannot be read
+
+	Forecast
+	NotCarriedOut []Uncarried `json:"notCarriedOut,omitempty"`
+	// With is the same with the objects of --with.
+	With *Forecast `json:"with,omitempty"`
+}
+
+// Forecast is one future of the cluster.
+type Forecast struct {
+	Now            Fleet        `json:"now"`
+	Foreign        ForeignNodes `json:"foreign"` // nodes that stay as they are
+	WouldLaunch    []Launches   `json:"wouldLaunch,omitempty"`
+	WouldRemove    Removals     `json:"wouldRemove"`
+	Then           Fleet        `json:"then"`
+	Stays          []Stays      `json:"stays,omitempty"` // why the nodes stay that are there then
+	CannotBePlaced []Unplaced   `json:"cannotBePlaced,omitempty"`
+	// Seconds is after how long that is so. Settled says that nothing more is due; else more is
+	// to come after the time that was played.
+	Seconds int64 `json:"seconds"`
+	Settled bool  `json:"settled"`
+}
+
+// Fleet is the nodes that may be replaced.
+type Fleet struct {
+	Nodes         int      `json:"nodes"`
+	Pods          int64    `json:"pods"`
+	CostPerHour   float64  `json:"costPerHour"` // of instances, volumes and public addresses
+	CostPerMonth  float64  `json:"costPerMonth"`
+	BoundPerHour  float64  `json:"boundPerHour"` // no fleet for these pods costs less
+	GapPercent    float64  `json:"gapPercent"`   // of the cost above the bound
+	CPUPercent    float64  `json:"cpuPercent"`   // of what nodes have for pods, requested
+	MemoryPercent float64  `json:"memoryPercent"`
+	Pools         []Pool   `json:"pools,omitempty"`
+	Unpriced      []string `json:"unpriced,omitempty"` // nodes without a known price: neither they nor their pods are in cost and bound
+}
+
+// Pool is the nodes of a NodePool.
+type Pool struct {
+	Name        string  `json:"name"`
+	Nodes       int     `json:"nodes"`
+	CostPerHour float64 `json:"costPerHour"` // of the instances
+}
+
+// ForeignNodes are nodes of no NodePool.
+type ForeignNodes struct {
+	Nodes       int     `json:"nodes"`
+	CostPerHour float64 `json:"costPerHour"`
+}
+
+// Launches are nodes of one NodePool, type and capacity type that would be launched.
+type Launches struct {
+	Pool         string  `json:"pool"`
+	Type         string  `json:"type"`
+	CapacityType string  `json:"capacityType"`
+	Nodes        int     `json:"nodes"`
+	Pods         int64   `json:"pods"`
+	CostPerHour  float64 `json:"costPerHour"`
+	Why          string  `json:"why"` // of the first
+}
+
+// Removals are the nodes that would be deleted.
+type Removals struct {
+	Nodes       int       `json:"nodes"`
+	CostPerHour float64   `json:"costPerHour"` // of their instances
+	EvictedPods int64     `json:"evictedPods"`
+	LostPods    []string  `json:"lostPods,omitempty"` // that nothing creates anew
+	Reasons     []Reason  `json:"reasons,omitempty"`
+	List        []Removed `json:"list,omitempty"`
+}
+
+// Reason counts removals for one reason.
+type Reason struct {
+	Why   string `json:"why"`
+	Nodes int    `json:"nodes"`
+}
+
+// Removed is one node that would be deleted.
+type Removed struct {
+	Node        string  `json:"node"`
+	Pool        string  `json:"pool"`
+	Type        string  `json:"type"`
+	CostPerHour float64 `json:"costPerHour"`
+	Pods        int64   `json:"pods"`
+	Why         string  `json:"why"`
+	Seconds     int64   `json:"seconds"` // when
+}
+
+// Stays counts nodes that stay for one reason.
+type Stays struct {
+	Reason  string `json:"reason"`
+	Nodes   int    `json:"nodes"`
+	Example string `json:"example"` // node: why
+}
+
+// Unplaced are pods that have no place for one reason.
+type Unplaced struct {
+	Pods    int      `json:"pods"`
+	Example []string `json:"example"`
+	Why     string   `json:"why"` // with the remedy
+}
+
+// Uncarried is something that the input asks for and the daemon does not do.
+type Uncarried struct {
+	Object string `json:"object"`
+	Field  string `json:"field,omitempty"`
+	What   string `json:"what"`
+	Remedy string `json:"remedy"`
+}
+
+// Saving is what the fleet costs less an hour in the end.
+func (f *Forecast) Saving() float64 { return cents(f.Now.CostPerHour - f.Then.CostPerHour) }
+
+// SavingPercent is the same of what it costs now.
+func (f *Forecast) SavingPercent() float64 {
+	if f.Now.CostPerHour == 0 {
+		return 0
+	}
+	return tenth(100 * f.Saving() / f.Now.CostPerHour)
+}
+
+func dollars(m quantity.Money) float64 { return float64(m) / quantity.NanoDollars }
+
+// cents rounds to a hundredth of a cent, as prices have it.
+func cents(d float64) float64 { return math.Round(d*1e4) / 1e4 }
+
+func tenth(percent float64) float64 { return math.Round(percent*10) / 10 }
+
+func share(part, whole int64) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return tenth(100 * float64(part) / float64(whole))
+}
+
+// read makes the forecast of the answer.
+func (f *Forecast) read(a forecast.Answer, foreign ForeignNodes) {
+	f.Now, f.Then, f.Foreign = fleetOf(a.Now), fleetOf(a.Then), foreign
+	f.Seconds, f.Settled = seconds(a.Played), a.Settled
+	f.launches(a.Launches)
+	f.removals(a)
+	f.stays(a.Standings)
+	f.unplaced(a.Waiting)
+}
+
+func seconds(d time.Duration) int64 { return int64(d / time.Second) }
+
+func fleetOf(x forecast.Fleet) Fleet {
+	out := Fleet{
+		Nodes: x.Nodes, Pods: x.Pods, CostPerHour: cents(dollars(x.Audit.Total())), BoundPerHour: cents(dollars(x.Audit.Proof.Bound)),
+		CPUPercent: share(x.Used.MilliCPU, x.Allocatable.MilliCPU), MemoryPercent: share(x.Used.MemoryBytes, x.Allocatable.MemoryBytes), Unpriced: x.Audit.Unpriced,
+	}
+	out.CostPerMonth = math.Round(out.CostPerHour * HoursPerMonth)
+	if out.BoundPerHour > 0 {
+		out.GapPercent = tenth(100 * (out.CostPerHour/out.BoundPerHour - 1))
+	}
+	for _, p := range x.ByPool {
+		out.Pools = append(out.Pools, Pool{p.Pool, p.Nodes, cents(dollars(p.Cost))})
+	}
+	return out
+}
+
+func (f *Forecast) launches(all []forecast.Launch) {
+	for _, l := range all {
+		i := slices.IndexFunc(f.WouldLaunch, func(x Launches) bool {
+			return x.Pool == l.Plan.Pool && x.Type == l.Type && x.CapacityType == l.Plan.CapacityType
+		})
+		if i < 0 {
+			i = len(f.WouldLaunch)
+			f.WouldLaunch = append(f.WouldLaunch, Launches{Pool: l.Plan.Pool, Type: l.Type, CapacityType: l.Plan.CapacityType, Why: l.Plan.Why.Explain()})
+		}
+		x := &f.WouldLaunch[i]
+		x.Nodes++
+		x.CostPerHour = cents(x.CostPerHour + dollars(l.Price))
+		for _, slot := range l.Plan.Planned {
+			x.Pods += slot.Count
+		}
+	}
+	slices.SortStableFunc(f.WouldLaunch, func(a, b Launches) int {
+		return cmp.Or(strings.Compare(a.Pool, b.Pool), cmp.Compare(b.CostPerHour, a.CostPerHour), strings.Compare(a.Type, b.Type), strings.Compare(a.CapacityType, b.CapacityType))
+	})
+}
+
+func (f *Forecast) removals(a forecast.Answer) {
+	r := &f.WouldRemove
+	r.Nodes, r.EvictedPods, r.LostPods = len(a.Removals), a.Evicted, slices.Sorted(slices.Values(a.Lost))
+	for _, x := range a.Removals {
+		r.CostPerHour = cents(r.CostPerHour + dollars(x.Price))
+		r.List = append(r.List, Removed{cmp.Or(x.Node, x.Claim), x.Pool, x.Type, cents(dollars(x.Price)), x.Evicted, string(x.Why), seconds(x.At)})
+		i := slices.IndexFunc(r.Reasons, func(y Reason) bool { return y.Why == string(x.Why) })
+		if i < 0 {
+			i = len(r.Reasons)
+			r.Reasons = append(r.Reasons, Reason{Why: string(x.Why)})
+		}
+		r.Reasons[i].Nodes++
+	}
+	slices.SortStableFunc(r.Reasons, func(a, b Reason) int { return cmp.Or(b.Nodes-a.Nodes, strings.Compare(a.Why, b.Why)) })
+}
+
+func (f *Forecast) stays(s plan.Standings) {
+	for i := range s.Nodes {
+		x := &s.Nodes[i]
+		if x.DeletedFor != "" {
+			continue
+		}
+		k := slices.IndexFunc(f.Stays, func(y Stays) bool { return y.Reason == string(x.Stay.Reason) })
+		if k < 0 {
+			k = len(f.Stays)
+			f.Stays = append(f.Stays, Stays{Reason: string(x.Stay.Reason), Example: cmp.Or(x.Node, x.Claim) + " " + x.Explain()})
+		}
+		f.Stays[k].Nodes++
+	}
+	slices.SortStableFunc(f.Stays, func(a, b Stays) int { return cmp.Or(b.Nodes-a.Nodes, strings.Compare(a.Reason, b.Reason)) })
+}
+
+// examples is how many pods of one reason are named.
+const examples = 3
+
+func (f *Forecast) unplaced(all []plan.Outcome) {
+	for _, o := range all {
+		why := plan.ExplainRefusals(o.Reasons)
+		switch {
+		case o.Verdict == plan.Preempting:
+			why = "the kube-scheduler preempts other pods for them"
+		case why == "":
+			why = "they wait for room that is on its way"
+		}
+		i := slices.IndexFunc(f.CannotBePlaced, func(x Unplaced) bool { return x.Why == why })
+		if i < 0 {
+			i = len(f.CannotBePlaced)
+			f.CannotBePlaced = append(f.CannotBePlaced, Unplaced{Why: why})
+		}
+		x := &f.CannotBePlaced[i]
+		x.Pods += len(o.Pods)
+		x.Example = append(x.Example, o.Pods[:min(len(o.Pods), max(0, examples-len(x.Example)))]...)
+	}
+	slices.SortStableFunc(f.CannotBePlaced, func(a, b Unplaced) int { return cmp.Or(b.Pods-a.Pods, strings.Compare(a.Why, b.Why)) })
+}

@@ -1,0 +1,198 @@
+package simulate
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/world"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/sim/forecast"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
+)
+
+// Options are how a cluster is simulated.
+type Options struct {
+	Region  string        // "" is that of the nodes
+	Nodes   Nodes         // "" is OwnedNodes where NodePools have nodes, else AllNodes
+	Now     time.Time     // zero is the newest time that an object says
+	For     time.Duration // how long is played
+	Scratch bool          // as if no node of a NodePool were there
+	Seed    uint64
+	Scales  []Scale
+	// With are objects that are put into the cluster for a second forecast; nil for none.
+	With []metav1.Object
+}
+
+// Run simulates the cluster.
+func Run(c *Cluster, o Options) (*Report, error) {
+	region := cmp.Or(o.Region, c.region())
+	if region == "" {
+		return nil, errors.New("no node says the region: give it by --region, such as us-east-1")
+	}
+	if len(c.nodes) == 0 && len(c.pools) == 0 {
+		return nil, errors.New("the input has neither nodes nor NodePools: give at least the output of kubectl get nodes -o json and of kubectl get pods --all-namespaces -o json")
+	}
+	facts, sold, prices, err := market(region)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range o.Scales {
+		if err := c.scale(s); err != nil {
+			return nil, err
+		}
+	}
+	if o.Nodes == "" {
+		o.Nodes = c.nodesByDefault()
+	}
+	c.complete(zonesIn(sold, c.zones()), o.Nodes)
+	now := o.Now
+	if now.IsZero() {
+		now = cmp.Or(c.newest, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	}
+	p := player{cluster: c, options: o, now: now, world: c.build(facts, sold, now), facts: facts, market: sold}
+	report := &Report{Schema: Schema, Region: region, Time: now.UTC().Format(time.RFC3339), Prices: prices, Nodes: o.Nodes, Scratch: o.Scratch}
+	if err := p.play(&report.Forecast); err != nil {
+		return nil, err
+	}
+	report.NotCarriedOut = c.unsupported()
+	if o.With != nil {
+		report.With = &Forecast{}
+		for _, x := range o.With {
+			p.put(x)
+		}
+		if err := p.play(report.With); err != nil {
+			return nil, err
+		}
+	}
+	report.Notes = slices.Concat(c.notes, p.faults)
+	return report, nil
+}
+
+// nodesByDefault is all where no NodePool has a node.
+func (c *Cluster) nodesByDefault() Nodes {
+	if len(c.claims) > 0 {
+		return OwnedNodes
+	}
+	for _, n := range c.nodes {
+		if c.pools[n.Labels["karpenter.sh/nodepool"]] != nil {
+			return OwnedNodes
+		}
+	}
+	return AllNodes
+}
+
+// build makes the world that the daemon would have.
+func (c *Cluster) build(facts []catalog.Fact, sold catalog.Market, now time.Time) *world.World {
+	w := world.New(facts, sold, func() time.Time { return now })
+	for _, name := range slices.Sorted(maps.Keys(c.classes)) {
+		w.Observe(c.classes[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.pools)) {
+		w.Observe(c.pools[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.claims)) {
+		w.Observe(c.claims[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.nodes)) {
+		w.Observe(c.nodes[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.sets)) {
+		w.Observe(c.sets[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.stateful)) {
+		w.Observe(c.stateful[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.others)) {
+		w.Observe(c.others[name])
+	}
+	return w
+}
+
+// player plays forecasts of one cluster.
+type player struct {
+	cluster *Cluster
+	options Options
+	now     time.Time
+	world   *world.World
+	facts   []catalog.Fact
+	market  catalog.Market
+	faults  []string
+}
+
+// put puts an object into the cluster, completed as those that were there.
+func (p *player) put(object metav1.Object) {
+	object.SetResourceVersion("")
+	c := p.cluster
+	c.Add(object)
+	notes := len(c.notes)
+	c.complete(zonesIn(p.market, c.zones()), p.options.Nodes)
+	c.notes = c.notes[:notes]
+	for _, class := range c.classes {
+		p.world.Observe(class)
+	}
+	for _, pool := range c.pools {
+		p.world.Observe(pool)
+	}
+	if c.pools[object.GetName()] != object && c.classes[object.GetName()] != object {
+		p.world.Observe(object)
+	}
+}
+
+func (p *player) play(into *Forecast) error {
+	snapshot, faults := p.world.Snapshot()
+	for _, err := range faults {
+		text := err.Error()
+		if !slices.Contains(p.faults, text) {
+			p.faults = append(p.faults, text)
+		}
+	}
+	answer, err := forecast.Play(forecast.Question{
+		Snapshot: snapshot, Policy: engine.DefaultPolicy(), Now: p.now, Seed: p.options.Seed, For: p.options.For, Scratch: p.options.Scratch,
+	})
+	if err != nil {
+		return fmt.Errorf("simulation: %w", err)
+	}
+	into.read(answer, p.foreign())
+	return nil
+}
+
+// foreign counts the nodes of no NodePool, and what their instances cost.
+func (p *player) foreign() (out ForeignNodes) {
+	c := p.cluster
+	owned := map[string]bool{}
+	for _, claim := range c.claims {
+		owned[claim.Status.ProviderID] = true
+	}
+	for _, n := range c.nodes {
+		if n.Spec.ProviderID != "" && owned[n.Spec.ProviderID] {
+			continue
+		}
+		out.Nodes++
+		out.CostPerHour += dollars(p.market.PriceOf(n.Labels["node.kubernetes.io/instance-type"], capacityType(n), n.Labels["topology.kubernetes.io/zone"]))
+	}
+	out.CostPerHour = cents(out.CostPerHour)
+	return out
+}
+
+// unsupported lists what of the objects is not carried out.
+func (c *Cluster) unsupported() []Uncarried {
+	out := slices.Clone(c.uncarried)
+	for _, name := range slices.Sorted(maps.Keys(c.pools)) {
+		for _, f := range translate.UnsupportedOf(c.pools[name]) {
+			out = append(out, Uncarried{"NodePool " + name, f.Path, f.Effect, f.Remedy})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.classes)) {
+		for _, f := range translate.UnsupportedOfClass(c.classes[name]) {
+			out = append(out, Uncarried{"EC2NodeClass " + name, f.Path, f.Effect, f.Remedy})
+		}
+	}
+	return out
+}

@@ -1,0 +1,228 @@
+package simulate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// What a cluster would know by itself, and files do not say, has a stand-in; each is in the notes
+// of the report.
+
+// standInName is that of the pool and the class of a cluster that has none.
+const standInName = "simulated"
+
+// complete adds what stands in.
+func (c *Cluster) complete(zones []catalog.Zone, nodes Nodes) {
+	c.ownSets()
+	if len(c.pools) == 0 {
+		c.Note("the cluster has no NodePool: %q stands in, which launches amd64 instances on demand of the families c, m and r from the fifth generation on; give another by --with", standInName)
+		c.pools[standInName] = standInPool()
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.pools)) {
+		p := c.pools[name]
+		withDefaults(p)
+		if ref := p.Spec.Template.Spec.NodeClassRef; ref.Group == awsv1.Group && c.classes[ref.Name] == nil {
+			if name != standInName {
+				c.Note("NodePool %s: its EC2NodeClass %s is not in the input: one with the images of AL2023 stands in", name, ref.Name)
+			}
+			c.classes[ref.Name] = standInClass(ref.Name)
+		}
+	}
+	var guessed []string
+	for _, name := range slices.Sorted(maps.Keys(c.classes)) {
+		if class := c.classes[name]; len(class.Status.Subnets) == 0 {
+			c.found(class, zones)
+			guessed = append(guessed, name)
+		}
+	}
+	if len(guessed) > 0 {
+		c.Note("no status of EC2NodeClass %s: it counts as ready, with images for amd64 and arm64 and with subnets in %s", strings.Join(guessed, ", "), strings.Join(names(zones), ", "))
+	}
+	c.own(nodes)
+}
+
+func names(zones []catalog.Zone) []string {
+	out := make([]string, len(zones))
+	for i, z := range zones {
+		out[i] = z.Name
+	}
+	return out
+}
+
+// withDefaults gives the pool what its definition would.
+func withDefaults(p *v1.NodePool) {
+	d := &p.Spec.Disruption
+	if d.ConsolidationPolicy == "" {
+		d.ConsolidationPolicy = v1.ConsolidationWhenEmptyOrUnderutilized
+	}
+	if d.Budgets == nil {
+		d.Budgets = []v1.Budget{{Nodes: "10%"}}
+	}
+}
+
+// standInPool is the pool that guides of Karpenter begin with.
+func standInPool() *v1.NodePool {
+	p := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: standInName, UID: "simulated-pool"}}
+	p.Spec.Template.Spec.NodeClassRef = v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.EC2NodeClassKind, Name: standInName}
+	p.Spec.Template.Spec.Requirements = []v1.Requirement{
+		{Key: label.Arch, Operator: corev1.NodeSelectorOpIn, Values: []string{"amd64"}},
+		{Key: label.OS, Operator: corev1.NodeSelectorOpIn, Values: []string{"linux"}},
+		{Key: label.CapacityType, Operator: corev1.NodeSelectorOpIn, Values: []string{label.OnDemand}},
+		{Key: catalog.LabelCategory, Operator: corev1.NodeSelectorOpIn, Values: []string{"c", "m", "r"}},
+		{Key: catalog.LabelGeneration, Operator: corev1.NodeSelectorOpGt, Values: []string{"4"}},
+	}
+	return p
+}
+
+func standInClass(name string) *awsv1.EC2NodeClass {
+	c := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("simulated-class-" + name)}}
+	c.Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{Alias: "al2023@latest"}}
+	return c
+}
+
+// found gives the class the status that the daemon would find in AWS.
+func (c *Cluster) found(class *awsv1.EC2NodeClass, zones []catalog.Zone) {
+	s := &class.Status
+	for i, z := range zones {
+		s.Subnets = append(s.Subnets, awsv1.Subnet{ID: fmt.Sprintf("subnet-%d", i), Zone: z.Name, ZoneID: z.ID})
+	}
+	if len(s.SecurityGroups) == 0 {
+		s.SecurityGroups = []awsv1.SecurityGroup{{ID: "sg-0"}}
+	}
+	if len(s.AMIs) == 0 {
+		for _, arch := range []string{"amd64", "arm64"} {
+			s.AMIs = append(s.AMIs, awsv1.AMI{ID: "ami-" + arch, Requirements: []awsv1.AMIRequirement{{Key: label.Arch, Operator: "In", Values: []string{arch}}}})
+		}
+	}
+	s.Conditions = nil
+	for _, condition := range append(awsv1.ReadyConditions(), v1.ConditionReady) {
+		s.Conditions = append(s.Conditions, v1.Condition{Type: condition, Status: metav1.ConditionTrue, Reason: condition, LastTransitionTime: metav1.NewTime(c.newest), ObservedGeneration: class.Generation})
+	}
+}
+
+// ownSets makes the ReplicaSets of Deployments that have none, as in manifests.
+func (c *Cluster) ownSets() {
+	made := 0
+	for _, key := range slices.Sorted(maps.Keys(c.deployments)) {
+		d := c.deployments[key]
+		if c.setOf(key) != nil {
+			continue
+		}
+		yes := true
+		set := &appsv1.ReplicaSet{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: d.Namespace, Name: d.Name, UID: types.UID("simulated-set-" + key), CreationTimestamp: d.CreationTimestamp,
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: d.Name, UID: d.UID, Controller: &yes}},
+			},
+			Spec: appsv1.ReplicaSetSpec{Replicas: d.Spec.Replicas, Selector: d.Spec.Selector, Template: d.Spec.Template},
+		}
+		c.sets[key] = set
+		made++
+	}
+	if made > 0 {
+		c.Note("%s without a ReplicaSet: the pods count as declared", quantity.Count(int64(made), "Deployment"))
+	}
+}
+
+// Nodes says which nodes may be replaced.
+type Nodes string
+
+// The choices.
+const (
+	OwnedNodes Nodes = "owned" // those of NodePools
+	AllNodes   Nodes = "all"   // those of node groups and of other autoscalers, too
+)
+
+// own gives NodeClaims to nodes that have none: to those of NodePools, whose NodeClaims the input
+// lacks, and with AllNodes to all that are an EC2 instance.
+func (c *Cluster) own(which Nodes) {
+	has := map[string]bool{}
+	for _, claim := range c.claims {
+		if id := claim.Status.ProviderID; id != "" {
+			has[id] = true
+		}
+	}
+	given, foreign := 0, 0
+	for _, name := range slices.Sorted(maps.Keys(c.nodes)) {
+		n := c.nodes[name]
+		pool := n.Labels[v1.LabelNodePool]
+		owned := c.pools[pool] != nil
+		if n.Spec.ProviderID != "" && has[n.Spec.ProviderID] || n.Labels[label.InstanceType] == "" || !owned && which != AllNodes {
+			continue
+		}
+		if !owned {
+			pool = c.poolFor(n)
+			foreign++
+		}
+		if n.Spec.ProviderID == "" {
+			n.Spec.ProviderID = "aws:///" + n.Labels[label.Zone] + "/simulated-" + n.Name
+		}
+		c.claims["simulated-"+name] = c.claimFor(n, pool)
+		given++
+	}
+	if given > foreign {
+		c.Note("%s of NodePools without a NodeClaim in the input: each counts as a node that is up", quantity.Count(int64(given-foreign), "node"))
+	}
+	if foreign > 0 {
+		c.Note("%s of no NodePool: each counts as if a NodePool had launched it, and may be replaced", quantity.Count(int64(foreign), "node"))
+	}
+}
+
+// capacityType is how the node is paid for, as its labels say.
+func capacityType(n *corev1.Node) string {
+	for _, key := range []string{label.CapacityType, "eks.amazonaws.com/capacityType", "node.kubernetes.io/lifecycle", "alpha.eksctl.io/lifecycle"} {
+		switch strings.ToLower(strings.ReplaceAll(n.Labels[key], "_", "-")) {
+		case "spot", "ec2spot":
+			return label.Spot
+		case "on-demand", "ondemand", "normal", "od":
+			return label.OnDemand
+		}
+	}
+	return label.OnDemand
+}
+
+// poolFor is the pool that a node of none would be of: the first by weight and name.
+func (c *Cluster) poolFor(*corev1.Node) string {
+	weight := func(name string) int32 {
+		if w := c.pools[name].Spec.Weight; w != nil {
+			return *w
+		}
+		return 0
+	}
+	all := slices.Sorted(maps.Keys(c.pools))
+	return slices.MaxFunc(all, func(a, b string) int { return int(weight(a) - weight(b)) })
+}
+
+// claimFor is the NodeClaim of a node that is up.
+func (c *Cluster) claimFor(n *corev1.Node, pool string) *v1.NodeClaim {
+	p := c.pools[pool]
+	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{
+		Name: "simulated-" + n.Name, UID: types.UID("simulated-claim-" + n.Name), CreationTimestamp: n.CreationTimestamp, Labels: maps.Clone(n.Labels),
+	}}
+	claim.Labels[v1.LabelNodePool], claim.Labels[label.CapacityType] = pool, capacityType(n)
+	claim.Spec.NodeClassRef = p.Spec.Template.Spec.NodeClassRef
+	claim.Spec.Requirements = []v1.Requirement{}
+	claim.Status.NodeName, claim.Status.ProviderID = n.Name, n.Spec.ProviderID
+	claim.Status.Capacity, claim.Status.Allocatable = n.Status.Capacity, n.Status.Allocatable
+	for _, condition := range []string{v1.ConditionLaunched, v1.ConditionRegistered, v1.ConditionInitialized, v1.ConditionReady} {
+		claim.Status.Conditions = append(claim.Status.Conditions, v1.Condition{Type: condition, Status: metav1.ConditionTrue, Reason: condition, LastTransitionTime: n.CreationTimestamp})
+	}
+	if n.CreationTimestamp.IsZero() {
+		claim.CreationTimestamp = metav1.NewTime(c.newest.Add(-time.Hour))
+	}
+	return claim
+}

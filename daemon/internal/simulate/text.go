@@ -1,0 +1,309 @@
+package simulate
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
+
+// A page is the report as headings, sentences and tables, which each format writes in its way.
+type page struct {
+	title string
+	parts []part
+}
+
+type part struct {
+	heading string
+	lines   []string   // sentences, or one item of a list each
+	table   [][]string // the first row is the head
+	after   []string   // sentences below the table
+}
+
+func money(d float64) string {
+	switch {
+	case d < 0:
+		return "-" + money(-d)
+	case d >= 100:
+		return fmt.Sprintf("$%.0f", d)
+	}
+	return fmt.Sprintf("$%.2f", d)
+}
+
+func monthly(d float64) string { return fmt.Sprintf("$%.0f", d*HoursPerMonth) }
+
+func count(n int64, noun string) string { return quantity.Count(n, noun) }
+
+// page makes the page of the report.
+func (r *Report) page() page {
+	p := page{title: "What karpenterd would make of this cluster"}
+	intro := part{lines: []string{
+		fmt.Sprintf("Region %s, cluster as of %s. Prices: %s.", r.Region, r.Time, r.Prices),
+		map[Nodes]string{OwnedNodes: "Nodes of NodePools may be replaced; all others stay.", AllNodes: "All nodes may be replaced, those of node groups and other autoscalers included."}[r.Nodes],
+	}}
+	if r.Scratch {
+		intro.lines = append(intro.lines, "All nodes of NodePools are left out, as if the fleet were launched from nothing.")
+	}
+	p.parts = append([]part{intro, r.Forecast.summary(r.Scratch)}, r.Forecast.details()...)
+	if len(r.NotCarriedOut) > 0 {
+		not := part{heading: "Not carried out", table: [][]string{{"OBJECT", "FIELD", "WHAT HAPPENS", "REMEDY"}}}
+		for _, u := range r.NotCarriedOut {
+			not.table = append(not.table, []string{u.Object, u.Field, u.What, u.Remedy})
+		}
+		p.parts = append(p.parts, not)
+	}
+	if r.With != nil {
+		p.parts = append(p.parts, r.compared())
+		for _, x := range append([]part{r.With.summary(r.Scratch)}, r.With.details()...) {
+			if x.heading != "" {
+				x.heading = "With the changes: " + strings.ToLower(x.heading[:1]) + x.heading[1:]
+			}
+			p.parts = append(p.parts, x)
+		}
+	}
+	if len(r.Notes) > 0 {
+		p.parts = append(p.parts, part{heading: "Notes", lines: r.Notes})
+	}
+	return p
+}
+
+// summary compares the fleet now and then.
+func (f *Forecast) summary(scratch bool) part {
+	row := func(name string, x Fleet) []string {
+		return []string{
+			name, fmt.Sprint(x.Nodes), fmt.Sprint(x.Pods), money(x.CostPerHour), monthly(x.CostPerHour), money(x.BoundPerHour),
+			fmt.Sprintf("%.1f %%", x.GapPercent), fmt.Sprintf("%.0f %%", x.CPUPercent), fmt.Sprintf("%.0f %%", x.MemoryPercent),
+		}
+	}
+	out := part{heading: "Now and then", table: [][]string{{"", "NODES", "PODS", "AN HOUR", "A MONTH", "AT LEAST", "ABOVE", "CPU", "MEMORY"}, row("now", f.Now), row("then", f.Then)}}
+	if scratch {
+		out.table = append(out.table[:1], row("then", f.Then))
+	} else {
+		out.after = append(out.after, f.verdict())
+	}
+	out.after = append(out.after, "AT LEAST is what no fleet for these pods can cost less than, proven; ABOVE is how far the cost is above it.")
+	if f.Foreign.Nodes > 0 {
+		out.after = append(out.after, fmt.Sprintf("Beside these, %s of no NodePool at %s an hour stay as they are.", count(int64(f.Foreign.Nodes), "node"), money(f.Foreign.CostPerHour)))
+	}
+	if n := len(f.Now.Unpriced); n > 0 {
+		out.after = append(out.after, fmt.Sprintf("Nobody knows the price of %s, such as %s: neither these nor their pods are in the figures.", count(int64(n), "node"), f.Now.Unpriced[0]))
+	}
+	return out
+}
+
+// verdict says in one sentence what changes.
+func (f *Forecast) verdict() string {
+	after := "after " + duration(f.Seconds)
+	if !f.Settled {
+		after += ", and more would follow"
+	}
+	switch s := f.Saving(); {
+	case f.WouldRemove.Nodes == 0 && len(f.WouldLaunch) == 0:
+		return "Nothing would change."
+	case s >= 0:
+		return fmt.Sprintf("The fleet would cost %s less an hour (%.1f %%), which is %s a month, %s.", money(s), f.SavingPercent(), monthly(s), after)
+	default:
+		return fmt.Sprintf("The fleet would cost %s more an hour (%.1f %%), because pods that wait get nodes, %s.", money(-s), -f.SavingPercent(), after)
+	}
+}
+
+func duration(seconds int64) string {
+	switch {
+	case seconds < 60:
+		return count(seconds, "second")
+	case seconds < 7200:
+		return count((seconds+30)/60, "minute")
+	}
+	return count((seconds+1800)/3600, "hour")
+}
+
+func (f *Forecast) details() (out []part) {
+	launch := part{heading: "Would launch", lines: []string{"Nothing."}}
+	if len(f.WouldLaunch) > 0 {
+		launch.lines, launch.table = nil, [][]string{{"NODES", "TYPE", "CAPACITY", "NODEPOOL", "PODS", "AN HOUR", "WHY"}}
+		for _, x := range f.WouldLaunch {
+			launch.table = append(launch.table, []string{fmt.Sprint(x.Nodes), x.Type, x.CapacityType, x.Pool, fmt.Sprint(x.Pods), money(x.CostPerHour), x.Why})
+		}
+	}
+	return append(out, launch, f.removed(), f.staying(), f.waiting())
+}
+
+// listed is how many nodes a text lists one by one.
+const listed = 10
+
+func (f *Forecast) removed() part {
+	r := &f.WouldRemove
+	out := part{heading: "Would remove", lines: []string{"Nothing."}}
+	if r.Nodes == 0 {
+		return out
+	}
+	out.lines = []string{fmt.Sprintf("%s at %s an hour, and %s of them moved.", count(int64(r.Nodes), "node"), money(r.CostPerHour), count(r.EvictedPods, "pod"))}
+	var why []string
+	for _, x := range r.Reasons {
+		why = append(why, fmt.Sprintf("%d %s", x.Nodes, x.Why))
+	}
+	out.lines = append(out.lines, "Why: "+strings.Join(why, ", ")+".")
+	if len(r.LostPods) > 0 {
+		out.lines = append(out.lines, fmt.Sprintf("No controller would create anew: %s.", some(r.LostPods)))
+	}
+	out.table = [][]string{{"NODE", "TYPE", "NODEPOOL", "AN HOUR", "PODS", "WHY", "AFTER"}}
+	for _, x := range r.List[:min(listed, len(r.List))] {
+		out.table = append(out.table, []string{x.Node, x.Type, x.Pool, money(x.CostPerHour), fmt.Sprint(x.Pods), x.Why, duration(x.Seconds)})
+	}
+	if n := len(r.List) - listed; n > 0 {
+		out.after = []string{fmt.Sprintf("And %d more; -o json lists all.", n)}
+	}
+	return out
+}
+
+func some(names []string) string {
+	if len(names) > examples {
+		return strings.Join(names[:examples], ", ") + fmt.Sprintf(" and %d more", len(names)-examples)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (f *Forecast) staying() part {
+	out := part{heading: "Would stay", lines: []string{"No node."}}
+	if len(f.Stays) > 0 {
+		out.lines, out.table = nil, [][]string{{"NODES", "REASON", "FOR EXAMPLE"}}
+		for _, x := range f.Stays {
+			out.table = append(out.table, []string{fmt.Sprint(x.Nodes), x.Reason, x.Example})
+		}
+	}
+	return out
+}
+
+func (f *Forecast) waiting() part {
+	out := part{heading: "Cannot be placed", lines: []string{"No pod waits."}}
+	if len(f.CannotBePlaced) > 0 {
+		out.lines, out.table = nil, [][]string{{"PODS", "SUCH AS", "WHY"}}
+		for _, x := range f.CannotBePlaced {
+			out.table = append(out.table, []string{fmt.Sprint(x.Pods), strings.Join(x.Example, ", "), x.Why})
+		}
+	}
+	return out
+}
+
+// compared sets the two forecasts side by side, by pool.
+func (r *Report) compared() part {
+	out := part{heading: "With the changes", table: [][]string{{"NODEPOOL", "AS IT IS", "WITH", "DIFFERENCE"}}}
+	row := func(name string, a, b float64, n, m int) {
+		out.table = append(out.table, []string{
+			name, fmt.Sprintf("%s, %s", count(int64(n), "node"), money(a)), fmt.Sprintf("%s, %s", count(int64(m), "node"), money(b)), money(b - a),
+		})
+	}
+	seen := map[string]bool{}
+	for _, list := range [][]Pool{r.Then.Pools, r.With.Then.Pools} {
+		for _, x := range list {
+			if seen[x.Name] {
+				continue
+			}
+			seen[x.Name] = true
+			a, b := poolIn(r.Then.Pools, x.Name), poolIn(r.With.Then.Pools, x.Name)
+			row(x.Name, a.CostPerHour, b.CostPerHour, a.Nodes, b.Nodes)
+		}
+	}
+	row("in all, with volumes", r.Then.CostPerHour, r.With.Then.CostPerHour, r.Then.Nodes, r.With.Then.Nodes)
+	return out
+}
+
+func poolIn(all []Pool, name string) Pool {
+	for _, p := range all {
+		if p.Name == name {
+			return p
+		}
+	}
+	return Pool{Name: name}
+}
+
+// WriteTable writes the report for a terminal.
+func (r *Report) WriteTable(to io.Writer) error {
+	p := r.page()
+	var b strings.Builder
+	for _, x := range p.parts {
+		if x.heading != "" {
+			fmt.Fprintf(&b, "\n%s\n", strings.ToUpper(x.heading))
+		}
+		for _, line := range x.lines {
+			fmt.Fprintln(&b, line)
+		}
+		if len(x.table) > 0 {
+			w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+			for _, row := range x.table {
+				fmt.Fprintln(w, strings.TrimRight(strings.Join(row, "\t"), "\t"))
+			}
+			if err := w.Flush(); err != nil {
+				return fmt.Errorf("report write: %w", err)
+			}
+		}
+		for _, line := range x.after {
+			fmt.Fprintln(&b, line)
+		}
+	}
+	return write(to, b.String())
+}
+
+// WriteMarkdown writes the report as GitHub's Markdown.
+func (r *Report) WriteMarkdown(to io.Writer) error {
+	p := r.page()
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n", p.title)
+	for _, x := range p.parts {
+		if x.heading != "" {
+			fmt.Fprintf(&b, "\n## %s\n", x.heading)
+		}
+		list := ""
+		if len(x.lines) > 1 {
+			list = "- "
+		}
+		if len(x.lines) > 0 {
+			b.WriteByte('\n')
+		}
+		for _, line := range x.lines {
+			fmt.Fprintf(&b, "%s%s\n", list, escaped(line))
+		}
+		for i, row := range x.table {
+			if i == 0 {
+				b.WriteByte('\n')
+			}
+			cells := make([]string, len(row))
+			for k, c := range row {
+				cells[k] = strings.ReplaceAll(escaped(c), "|", `\|`)
+				if i == 0 {
+					cells[k] = sentence(c)
+				}
+			}
+			fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
+			if i == 0 {
+				fmt.Fprintf(&b, "|%s\n", strings.Repeat(" --- |", len(row)))
+			}
+		}
+		if len(x.after) > 0 {
+			fmt.Fprintf(&b, "\n%s\n", escaped(strings.Join(x.after, " ")))
+		}
+	}
+	return write(to, b.String())
+}
+
+// sentence writes a head in capitals as a word.
+func sentence(head string) string {
+	if head == "" || head != strings.ToUpper(head) || head == "CPU" {
+		return head
+	}
+	return head[:1] + strings.ToLower(head[1:])
+}
+
+// escaped keeps Markdown from reading names as markup.
+func escaped(text string) string {
+	return strings.NewReplacer("<", "&lt;", "*", `\*`, "_", `\_`, "`", "\\`").Replace(text)
+}
+
+func write(to io.Writer, text string) error {
+	if _, err := io.WriteString(to, text); err != nil {
+		return fmt.Errorf("report write: %w", err)
+	}
+	return nil
+}
