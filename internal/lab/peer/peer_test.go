@@ -272,12 +272,14 @@ func (p *peerLab) leftNothing(t *testing.T) {
 	}
 }
 
-// refusals are the errors that the controller asks for: whether a name is free,
-// and whether it may.
+// refusals are the errors that the controller asks for: whether a name is free, and whether it
+// may. The last ones are of what EC2 shows some seconds after it was made, and the laboratory, too.
 func refusals() []string {
 	return []string{
 		"ec2 CreateFleet: DryRunOperation", "ec2 RunInstances: DryRunOperation", "ec2 DescribeInstanceTypes: DryRunOperation",
 		"ec2 DescribeLaunchTemplates: InvalidLaunchTemplateName.NotFoundException", "iam GetInstanceProfile: NoSuchEntity",
+		"ec2 CreateFleet: InvalidLaunchTemplateName.NotFoundException", "ec2 CreateLaunchTemplate: InvalidLaunchTemplateName.AlreadyExistsException",
+		"ec2 DescribeInstances: InvalidInstanceID.NotFound",
 	}
 }
 
