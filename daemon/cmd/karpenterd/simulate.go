@@ -21,6 +21,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/reach"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/simulate"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // foundError says that the simulation found what --fail-if asks for.
@@ -49,11 +50,13 @@ func simulateCommand(s streams) *cobra.Command {
 			"It reads the cluster of the kubeconfig, for which the right to list suffices, or files that\n" +
 			"\"kubectl get -o json\" has written (YAML, too, which is slower), also if gzip has packed them. It\n" +
 			"writes nothing to the cluster and needs neither the daemon nor AWS: prices are those of the\n" +
-			"embedded list. A cluster without NodePools is simulated with one that stands in.",
+			"embedded list. A cluster without NodePools is simulated with one that stands in. The exit code is 3\n" +
+			"if --fail-if finds what it asks for.",
 		Example: "  karpenterd simulate\n" +
 			"  karpenterd simulate --nodes all -o html > report.html\n" +
-			"  kubectl get nodes,pods,replicasets,statefulsets,daemonsets,poddisruptionbudgets -A -o json > dump.json\n" +
-			"  karpenterd simulate -f dump.json --region eu-west-1\n" +
+			"  kubectl get nodes,pods,replicasets,statefulsets,daemonsets,jobs,namespaces,poddisruptionbudgets,\\\n" +
+			"priorityclasses,limitranges,pvc,pv,storageclasses,csinodes,volumeattachments,runtimeclasses -A -o json > dump.json\n" +
+			"  karpenterd simulate -f dump.json\n" +
 			"  karpenterd simulate -f dump.json --with nodepool.yaml --fail-if unplaced",
 		Args: noArguments("name files by -f"),
 		RunE: func(c *cobra.Command, _ []string) error { return x.run(c.Context(), s) },
@@ -62,7 +65,7 @@ func simulateCommand(s streams) *cobra.Command {
 	flags.StringArrayVarP(&x.files, "filename", "f", nil, "file or folder to read in place of a cluster, or - for standard input; may be given several times")
 	flags.StringArrayVar(&x.with, "with", nil, "file or folder with objects, such as a NodePool, to simulate once more with; may be given several times")
 	flags.StringArrayVar(&x.scales, "scale", nil, "replicas of a workload, as KIND/NAMESPACE/NAME=N; may be given several times")
-	flags.StringVar(&x.from, "from", "now", "what the fleet is made from: now, the nodes that there are, or scratch, none of NodePools")
+	flags.StringVar(&x.from, "from", "now", "what the fleet is made from: now, the nodes that there are, or scratch, none of those that may be replaced")
 	flags.StringVar(&x.nodes, "nodes", "", "which nodes may be replaced: owned, those of NodePools, or all; default: owned, or all where NodePools have none")
 	flags.StringVar(&x.region, "region", "", "region of the cluster; default: that of its nodes")
 	flags.StringVarP(&x.output, "output", "o", "table", "form of the report: table, json, markdown or html")
@@ -166,7 +169,7 @@ func judge(r *simulate.Report, fails []condition) error {
 			for _, u := range last.CannotBePlaced {
 				pods += u.Pods
 			}
-			return foundError{fmt.Errorf("simulate: --fail-if %s: %d pods cannot be placed, such as %s", c.text, pods, last.CannotBePlaced[0].Example[0])}
+			return foundError{fmt.Errorf("simulate: --fail-if %s: %s cannot be placed, such as %s", c.text, quantity.Count(int64(pods), "pod"), last.CannotBePlaced[0].Example[0])}
 		case c.saving >= 0 && last.SavingPercent() > c.saving:
 			return foundError{fmt.Errorf("simulate: --fail-if %s: %.1f %% would be saved", c.text, last.SavingPercent())}
 		}
@@ -285,6 +288,8 @@ func (x *simulation) ask(ctx context.Context, cluster *simulate.Cluster) error {
 	for _, w := range watches(clients, false) {
 		_, err := w.read(ctx, cluster.Add)
 		switch {
+		case apierrors.IsForbidden(err) && (w.what == "nodes" || w.what == "pods"):
+			return fmt.Errorf("not allowed to list %s in all namespaces: give your user that right; without it nothing can be said: %w", w.what, err)
 		case apierrors.IsForbidden(err):
 			cluster.Note("not allowed to list %s, so none counts: give your user the right to list them in all namespaces", w.what)
 		case apierrors.IsNotFound(err): // a cluster without Karpenter has none of its kinds

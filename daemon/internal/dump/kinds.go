@@ -1,6 +1,7 @@
 package dump
 
 import (
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -86,4 +87,27 @@ func (k Kind) empty() metav1.Object {
 		return &awsv1.EC2NodeClass{}
 	}
 	return nil
+}
+
+// Missing names the kinds that decisions read and of which nothing was found, sorted: kinds that
+// most clusters have objects of, and that a dump should have.
+func (f *Found) Missing() (out []string) {
+	for _, k := range []Kind{
+		{"v1", "Namespace"}, {"v1", "Node"}, {"v1", "PersistentVolume"}, {"v1", "PersistentVolumeClaim"}, {"v1", "Pod"},
+		{"apps/v1", "DaemonSet"}, {"apps/v1", "ReplicaSet"}, {"policy/v1", "PodDisruptionBudget"},
+		{"scheduling.k8s.io/v1", "PriorityClass"}, {"storage.k8s.io/v1", "StorageClass"},
+	} {
+		if f.Kinds[k] == 0 {
+			out = append(out, plural(k.Kind))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func plural(kind string) string {
+	if strings.HasSuffix(kind, "Class") {
+		return kind + "es"
+	}
+	return kind + "s"
 }

@@ -18,6 +18,7 @@ import (
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/legacy"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/pick"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
@@ -94,6 +95,9 @@ func (c *Cluster) AddFound(f *dump.Found) error {
 	for _, err := range slices.SortedFunc(slices.Values(f.Faults), func(a, b error) int { return strings.Compare(a.Error(), b.Error()) }) {
 		c.Note("%v", err)
 	}
+	if missing := f.Missing(); len(missing) > 0 {
+		c.Note("not in the input: %s; what the cluster has of these does not count", strings.Join(missing, ", "))
+	}
 	var older []legacy.Source
 	slices.SortFunc(f.Older, func(a, b dump.Text) int {
 		return cmp.Or(strings.Compare(a.Source, b.Source), strings.Compare(string(a.Text), string(b.Text)))
@@ -118,7 +122,7 @@ func (c *Cluster) AddFound(f *dump.Found) error {
 		return nil
 	}
 	result := legacy.Convert(older, legacy.Options{Role: "karpenterd"})
-	for _, p := range slices.Concat(result.Errors, result.Warnings) {
+	for _, p := range slices.Concat(result.Errors, pick.Those(result.Warnings, func(p legacy.Problem) bool { return p.Lost })) {
 		c.uncarried = append(c.uncarried, Uncarried{Object: p.Object, Field: p.Field, What: p.What, Remedy: p.Remedy})
 	}
 	text, err := result.YAML()

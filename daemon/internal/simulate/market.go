@@ -35,14 +35,21 @@ func market(region string) ([]catalog.Fact, catalog.Market, string, error) {
 	return facts, m, fmt.Sprintf("the embedded price list of %s%s, which stands in for %s: the program has none of that region", elsewhereRegion, dated(m), region), nil
 }
 
-// dated says of when the newest on-demand prices are.
+// dated says of when the prices are.
 func dated(m catalog.Market) string {
-	for _, s := range m.Sources {
-		if s.Group == "on-demand" && s.Date != "" {
-			return " of " + s.Date
+	var out []string
+	for _, group := range []string{"on-demand", "spot"} {
+		for _, s := range m.Sources {
+			if s.Group == group && s.Date != "" {
+				out = append(out, group+" of "+s.Date)
+				break
+			}
 		}
 	}
-	return ""
+	if len(out) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(out, ", ") + ")"
 }
 
 // zonesIn are the zones of the market with these names, or all of them where none is.
@@ -54,7 +61,8 @@ func zonesIn(m catalog.Market, names []string) []catalog.Zone {
 		}
 	}
 	if len(out) == 0 {
-		return m.Zones
+		out = slices.Clone(m.Zones)
 	}
+	slices.SortFunc(out, func(a, b catalog.Zone) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }

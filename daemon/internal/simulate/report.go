@@ -53,7 +53,8 @@ type Forecast struct {
 type Fleet struct {
 	Nodes         int      `json:"nodes"`
 	Pods          int64    `json:"pods"`
-	CostPerHour   float64  `json:"costPerHour"` // of instances, volumes and public addresses
+	PodsElsewhere int64    `json:"podsElsewhere"` // on nodes that stay as they are
+	CostPerHour   float64  `json:"costPerHour"`   // of instances, volumes and public addresses
 	CostPerMonth  float64  `json:"costPerMonth"`
 	BoundPerHour  float64  `json:"boundPerHour"` // no fleet for these pods costs less
 	GapPercent    float64  `json:"gapPercent"`   // of the cost above the bound
@@ -90,8 +91,9 @@ type Launches struct {
 // Removals are the nodes that would be deleted.
 type Removals struct {
 	Nodes       int       `json:"nodes"`
-	CostPerHour float64   `json:"costPerHour"` // of their instances
-	EvictedPods int64     `json:"evictedPods"`
+	Launched    int       `json:"launched"`           // of these, nodes that are launched before
+	CostPerHour float64   `json:"costPerHour"`        // of their instances
+	EvictedPods int64     `json:"evictedPods"`        // a pod counts as often as it is moved
 	LostPods    []string  `json:"lostPods,omitempty"` // that nothing creates anew
 	Reasons     []Reason  `json:"reasons,omitempty"`
 	List        []Removed `json:"list,omitempty"`
@@ -175,7 +177,7 @@ func seconds(d time.Duration) int64 { return int64(d / time.Second) }
 
 func fleetOf(x forecast.Fleet) Fleet {
 	out := Fleet{
-		Nodes: x.Nodes, Pods: x.Pods, CostPerHour: cents(dollars(x.Audit.Total())), BoundPerHour: cents(dollars(x.Audit.Proof.Bound)),
+		Nodes: x.Nodes, Pods: x.Pods, PodsElsewhere: x.Elsewhere, CostPerHour: cents(dollars(x.Audit.Total())), BoundPerHour: cents(dollars(x.Audit.Proof.Bound)),
 		CPUPercent: share(x.Used.MilliCPU, x.Allocatable.MilliCPU), MemoryPercent: share(x.Used.MemoryBytes, x.Allocatable.MemoryBytes), Unpriced: x.Audit.Unpriced,
 	}
 	out.CostPerMonth = math.Round(out.CostPerHour * HoursPerMonth)
@@ -212,7 +214,14 @@ func (f *Forecast) launches(all []forecast.Launch) {
 func (f *Forecast) removals(a forecast.Answer) {
 	r := &f.WouldRemove
 	r.Nodes, r.EvictedPods, r.LostPods = len(a.Removals), a.Evicted, slices.Sorted(slices.Values(a.Lost))
+	launched := map[string]bool{}
+	for _, l := range a.Launches {
+		launched[l.Plan.Name] = true
+	}
 	for _, x := range a.Removals {
+		if launched[x.Claim] {
+			r.Launched++
+		}
 		r.CostPerHour = cents(r.CostPerHour + dollars(x.Price))
 		r.List = append(r.List, Removed{cmp.Or(x.Node, x.Claim), x.Pool, x.Type, cents(dollars(x.Price)), x.Evicted, string(x.Why), seconds(x.At)})
 		i := slices.IndexFunc(r.Reasons, func(y Reason) bool { return y.Why == string(x.Why) })

@@ -39,6 +39,9 @@ func Run(c *Cluster, o Options) (*Report, error) {
 	if len(c.nodes) == 0 && len(c.pools) == 0 {
 		return nil, errors.New("the input has neither nodes nor NodePools: give at least the output of kubectl get nodes -o json and of kubectl get pods --all-namespaces -o json")
 	}
+	if at := c.region(); at != "" && at != region {
+		return nil, fmt.Errorf("the nodes are in %s, and --region is %s: leave out --region, or correct it", at, region)
+	}
 	facts, sold, prices, err := market(region)
 	if err != nil {
 		return nil, err
@@ -52,6 +55,9 @@ func Run(c *Cluster, o Options) (*Report, error) {
 		o.Nodes = c.nodesByDefault()
 	}
 	c.complete(zonesIn(sold, c.zones()), o.Nodes)
+	if o.Nodes == OwnedNodes && len(c.claims) == 0 {
+		c.Note("no node is of a NodePool: --nodes all says what the fleet could cost")
+	}
 	now := o.Now
 	if now.IsZero() {
 		now = cmp.Or(c.newest, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
@@ -64,9 +70,7 @@ func Run(c *Cluster, o Options) (*Report, error) {
 	report.NotCarriedOut = c.unsupported()
 	if o.With != nil {
 		report.With = &Forecast{}
-		for _, x := range o.With {
-			p.put(x)
-		}
+		p.with(o.With)
 		if err := p.play(report.With); err != nil {
 			return nil, err
 		}
@@ -126,23 +130,22 @@ type player struct {
 	faults  []string
 }
 
-// put puts an object into the cluster, completed as those that were there.
-func (p *player) put(object metav1.Object) {
-	object.SetResourceVersion("")
+// with puts objects into the cluster, which are completed as those that were there.
+func (p *player) with(objects []metav1.Object) {
 	c := p.cluster
-	c.Add(object)
-	notes := len(c.notes)
+	for _, x := range objects {
+		c.Add(x)
+	}
+	before := c.notes
+	c.notes = nil
 	c.complete(zonesIn(p.market, c.zones()), p.options.Nodes)
-	c.notes = c.notes[:notes]
-	for _, class := range c.classes {
-		p.world.Observe(class)
+	for _, note := range c.notes {
+		if note = "with the changes: " + note; !slices.Contains(before, note) {
+			before = append(before, note)
+		}
 	}
-	for _, pool := range c.pools {
-		p.world.Observe(pool)
-	}
-	if c.pools[object.GetName()] != object && c.classes[object.GetName()] != object {
-		p.world.Observe(object)
-	}
+	c.notes = before
+	p.world = c.build(p.facts, p.market, p.now)
 }
 
 func (p *player) play(into *Forecast) error {

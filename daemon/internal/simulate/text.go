@@ -22,17 +22,45 @@ type part struct {
 	after   []string   // sentences below the table
 }
 
+// money has as many decimals as matter.
 func money(d float64) string {
 	switch {
 	case d < 0:
 		return "-" + money(-d)
 	case d >= 100:
-		return fmt.Sprintf("$%.0f", d)
+		return "$" + thousands(d)
+	case d > 0 && d < 0.1:
+		return fmt.Sprintf("$%.4f", d)
 	}
 	return fmt.Sprintf("$%.2f", d)
 }
 
-func monthly(d float64) string { return fmt.Sprintf("$%.0f", d*HoursPerMonth) }
+func monthly(d float64) string { return "$" + thousands(d*HoursPerMonth) }
+
+// thousands is the rounded number with a comma between each three digits.
+func thousands(d float64) string {
+	text := fmt.Sprintf("%.0f", d)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+// above is how far a cost is above its bound.
+func above(percent float64) string {
+	if percent >= 1000 {
+		return fmt.Sprintf("%.0f times", percent/100+1)
+	}
+	return fmt.Sprintf("%.1f %%", percent)
+}
+
+// brief keeps the first two clauses of a reason; JSON has all.
+func brief(why string) string {
+	if parts := strings.SplitN(why, "; ", 3); len(parts) == 3 {
+		return parts[0] + "; " + parts[1]
+	}
+	return why
+}
 
 func count(n int64, noun string) string { return quantity.Count(n, noun) }
 
@@ -44,7 +72,7 @@ func (r *Report) page() page {
 		map[Nodes]string{OwnedNodes: "Nodes of NodePools may be replaced; all others stay.", AllNodes: "All nodes may be replaced, those of node groups and other autoscalers included."}[r.Nodes],
 	}}
 	if r.Scratch {
-		intro.lines = append(intro.lines, "All nodes of NodePools are left out, as if the fleet were launched from nothing.")
+		intro.lines = append(intro.lines, "The nodes that may be replaced are left out, as if their fleet were launched from nothing.")
 	}
 	p.parts = append([]part{intro, r.Forecast.summary(r.Scratch)}, r.Forecast.details()...)
 	if len(r.NotCarriedOut) > 0 {
@@ -74,7 +102,7 @@ func (f *Forecast) summary(scratch bool) part {
 	row := func(name string, x Fleet) []string {
 		return []string{
 			name, fmt.Sprint(x.Nodes), fmt.Sprint(x.Pods), money(x.CostPerHour), monthly(x.CostPerHour), money(x.BoundPerHour),
-			fmt.Sprintf("%.1f %%", x.GapPercent), fmt.Sprintf("%.0f %%", x.CPUPercent), fmt.Sprintf("%.0f %%", x.MemoryPercent),
+			above(x.GapPercent), fmt.Sprintf("%.0f %%", x.CPUPercent), fmt.Sprintf("%.0f %%", x.MemoryPercent),
 		}
 	}
 	out := part{heading: "Now and then", table: [][]string{{"", "NODES", "PODS", "AN HOUR", "A MONTH", "AT LEAST", "ABOVE", "CPU", "MEMORY"}, row("now", f.Now), row("then", f.Then)}}
@@ -84,6 +112,12 @@ func (f *Forecast) summary(scratch bool) part {
 		out.after = append(out.after, f.verdict())
 	}
 	out.after = append(out.after, "AT LEAST is what no fleet for these pods can cost less than, proven; ABOVE is how far the cost is above it.")
+	if n := len(f.WouldRemove.LostPods); n > 0 {
+		out.after = append(out.after, fmt.Sprintf("Of the pods, %d would be lost: no controller creates them anew.", n))
+	}
+	if n := f.Then.PodsElsewhere - f.Now.PodsElsewhere; n > 0 && !scratch {
+		out.after = append(out.after, fmt.Sprintf("%s would run on nodes of no NodePool, which have room for them.", count(n, "pod")))
+	}
 	if f.Foreign.Nodes > 0 {
 		out.after = append(out.after, fmt.Sprintf("Beside these, %s of no NodePool at %s an hour stay as they are.", count(int64(f.Foreign.Nodes), "node"), money(f.Foreign.CostPerHour)))
 	}
@@ -124,7 +158,7 @@ func (f *Forecast) details() (out []part) {
 	if len(f.WouldLaunch) > 0 {
 		launch.lines, launch.table = nil, [][]string{{"NODES", "TYPE", "CAPACITY", "NODEPOOL", "PODS", "AN HOUR", "WHY"}}
 		for _, x := range f.WouldLaunch {
-			launch.table = append(launch.table, []string{fmt.Sprint(x.Nodes), x.Type, x.CapacityType, x.Pool, fmt.Sprint(x.Pods), money(x.CostPerHour), x.Why})
+			launch.table = append(launch.table, []string{fmt.Sprint(x.Nodes), x.Type, x.CapacityType, x.Pool, fmt.Sprint(x.Pods), money(x.CostPerHour), brief(x.Why)})
 		}
 	}
 	return append(out, launch, f.removed(), f.staying(), f.waiting())
@@ -139,7 +173,10 @@ func (f *Forecast) removed() part {
 	if r.Nodes == 0 {
 		return out
 	}
-	out.lines = []string{fmt.Sprintf("%s at %s an hour, and %s of them moved.", count(int64(r.Nodes), "node"), money(r.CostPerHour), count(r.EvictedPods, "pod"))}
+	out.lines = []string{fmt.Sprintf("%s, whose instances cost %s an hour; %s of pods.", count(int64(r.Nodes), "node"), money(r.CostPerHour), count(r.EvictedPods, "move"))}
+	if r.Launched > 0 {
+		out.lines = append(out.lines, fmt.Sprintf("Of these, %d would have been launched meanwhile.", r.Launched))
+	}
 	var why []string
 	for _, x := range r.Reasons {
 		why = append(why, fmt.Sprintf("%d %s", x.Nodes, x.Why))

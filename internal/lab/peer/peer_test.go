@@ -279,7 +279,7 @@ func refusals() []string {
 		"ec2 CreateFleet: DryRunOperation", "ec2 RunInstances: DryRunOperation", "ec2 DescribeInstanceTypes: DryRunOperation",
 		"ec2 DescribeLaunchTemplates: InvalidLaunchTemplateName.NotFoundException", "iam GetInstanceProfile: NoSuchEntity",
 		"ec2 CreateFleet: InvalidLaunchTemplateName.NotFoundException", "ec2 CreateLaunchTemplate: InvalidLaunchTemplateName.AlreadyExistsException",
-		"ec2 DescribeInstances: InvalidInstanceID.NotFound",
+		"ec2 DescribeInstances: InvalidInstanceID.NotFound", "ec2 RunInstances: InvalidParameterValue", // of an instance profile
 	}
 }
 

@@ -24,6 +24,7 @@ func fleetOf(in engine.Input, prices map[priced]quantity.Money) Fleet {
 			out.Used, out.Allocatable = out.Used.Add(state.Used), out.Allocatable.Add(state.Node.Allocatable)
 		}
 	}
+	out.Elsewhere = in.Snapshot.Bound().Moving - out.Pods
 	out.ByPool = sorted(pools)
 	return out
 }

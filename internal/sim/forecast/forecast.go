@@ -45,6 +45,7 @@ type Answer struct {
 type Fleet struct {
 	Nodes             int
 	Pods              int64 // that run on these nodes and move if their node is deleted
+	Elsewhere         int64 // the same of all other nodes
 	Used, Allocatable quantity.Resources
 	Audit             plan.Audit
 	ByPool            []PoolFleet // by name
