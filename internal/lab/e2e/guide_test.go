@@ -35,6 +35,7 @@ func fates() map[string]map[string]fate {
 		terraform      = "the daemon of this test is not installed by Terraform; acceptance tests of the provider destroy it, and the state is Terraform's own"
 	)
 	const tryIt, yamlProgram = "TestAccTryIt", "TestPulumi_TheQuickStartInYAML"
+	const simulated = "TestSimulateGuide_TheBlocksDoWhatTheGuideSays runs it on the dump of the guide"
 	const explains = "TestDaemon/Explain_TheGuidesBlocksReachTheLeader"
 	const manifests = "TestDrift_NodesFollowTheirClassAndTheirPool"
 	return map[string]map[string]fate{
@@ -78,6 +79,17 @@ func fates() map[string]map[string]fate {
 		"quickstart": {
 			"apply": {because: "TestAccQuickstart applies the example with Terraform or OpenTofu, and try_it has the same commands for a provider that is built"},
 		},
+		"simulate": {
+			"ask a cluster":                           {because: "TestSimulateGuide_ListsWhatTheCommandLists holds the role to what the command lists"},
+			"bind the role":                           {because: "the group is the user's own"},
+			"write a dump":                            {because: "TestSimulateGuide_ListsWhatTheCommandLists holds the kinds to those that the command lists"},
+			"write a dump without Karpenter":          {because: "as the one before"},
+			"read a dump":                             {because: simulated},
+			"another NodePool":                        {because: simulated},
+			"more replicas, from nothing, for longer": {because: simulated},
+			"check a change of a NodePool":            {because: simulated},
+			"for other programs":                      {because: "TestSimulateGuide_TheBlocksDoWhatTheGuideSays reads the same field"},
+		},
 		"convert": {
 			"convert": {because: "the files are the user's own; TestConvert_ReadsFilesAndFolders and the guide from_v1alpha5 run these commands on files that exist"},
 		},
@@ -91,6 +103,7 @@ func fates() map[string]map[string]fate {
 			"hand back":           {by: takeOver},
 			"start Karpenter":     {by: takeOver},
 			"kubectl -n kube-system logs deployment/karpenterd": {because: logs},
+			"karpenterd simulate":                               {because: "the text names the command; the guide simulate has its use"},
 			"karpenterd convert":                                {because: "the text names the command; the guide from_v1alpha5 runs it"},
 			"karpenterd convert --hcl":                          {because: "the text names the command; the guide convert has its use"},
 			"terraform destroy":                                 {because: terraform},
