@@ -32,10 +32,10 @@ func (r *Report) WriteHTML(to io.Writer) error {
 	for _, x := range p.parts {
 		h := partHTML{Heading: x.heading, Lines: x.lines, After: x.after}
 		if len(x.table) > 0 {
-			for _, head := range x.table[0] {
-				h.Head = append(h.Head, sentence(head))
+			h.Head, h.Rows = x.table[0], x.table[1:]
+			for _, row := range h.Rows {
+				h.Long = h.Long || len(row[len(row)-1]) > 40
 			}
-			h.Rows = x.table[1:]
 		}
 		data.Parts = append(data.Parts, h)
 	}
@@ -50,6 +50,7 @@ type partHTML struct {
 	Lines, After []string
 	Head         []string
 	Rows         [][]string
+	Long         bool // the last column has sentences
 }
 
 const pageHTML = `<!DOCTYPE html>
@@ -69,7 +70,9 @@ p { margin: .25rem 0; }
 table { border-collapse: collapse; width: 100%; font-size: .875rem; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; vertical-align: top; padding: .35rem .75rem .35rem 0; border-bottom: 1px solid #d5dae0; }
 th { font-weight: 600; white-space: nowrap; color: #4c5560; }
-td { overflow-wrap: anywhere; min-width: 3.5rem; }
+th, td:not(:last-child) { white-space: nowrap; }
+table:not(.long) td:last-child { white-space: nowrap; }
+.long td:last-child { min-width: 22rem; }
 @media (prefers-color-scheme: dark) {
   body { color: #e4e8ec; background: #14181d; }
   th, td { border-color: #38414b; }
@@ -84,7 +87,7 @@ td { overflow-wrap: anywhere; min-width: 3.5rem; }
 {{range .Parts}}<section>
 {{if .Heading}}<h2>{{.Heading}}</h2>
 {{end}}{{range .Lines}}<p>{{.}}</p>
-{{end}}{{if .Head}}<div class="scroll" tabindex="0" role="region" aria-label="{{.Heading}}"><table>
+{{end}}{{if .Head}}<div class="scroll" tabindex="0" role="region" aria-label="{{.Heading}}"><table{{if .Long}} class="long"{{end}}>
 <thead><tr>{{range .Head}}<th scope="col">{{.}}</th>{{end}}</tr></thead>
 <tbody>
 {{range .Rows}}<tr>{{range .}}<td>{{.}}</td>{{end}}</tr>

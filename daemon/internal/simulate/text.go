@@ -76,7 +76,7 @@ func (r *Report) page() page {
 	}
 	p.parts = append([]part{intro, r.Forecast.summary(r.Scratch)}, r.Forecast.details()...)
 	if len(r.NotCarriedOut) > 0 {
-		not := part{heading: "Not carried out", table: [][]string{{"OBJECT", "FIELD", "WHAT HAPPENS", "REMEDY"}}}
+		not := part{heading: "Not carried out", table: [][]string{{"Object", "Field", "What happens", "Remedy"}}}
 		for _, u := range r.NotCarriedOut {
 			not.table = append(not.table, []string{u.Object, u.Field, u.What, u.Remedy})
 		}
@@ -105,13 +105,13 @@ func (f *Forecast) summary(scratch bool) part {
 			above(x.GapPercent), fmt.Sprintf("%.0f %%", x.CPUPercent), fmt.Sprintf("%.0f %%", x.MemoryPercent),
 		}
 	}
-	out := part{heading: "Now and then", table: [][]string{{"", "NODES", "PODS", "AN HOUR", "A MONTH", "AT LEAST", "ABOVE", "CPU", "MEMORY"}, row("now", f.Now), row("then", f.Then)}}
+	out := part{heading: "Now and then", table: [][]string{{"", "Nodes", "Pods", "An hour", "A month", "At least", "Above", "CPU", "Memory"}, row("now", f.Now), row("then", f.Then)}}
 	if scratch {
 		out.table = append(out.table[:1], row("then", f.Then))
 	} else {
 		out.after = append(out.after, f.verdict())
 	}
-	out.after = append(out.after, "AT LEAST is what no fleet for these pods can cost less than, proven; ABOVE is how far the cost is above it.")
+	out.after = append(out.after, `"At least" is what no fleet for these pods can cost less than, proven; "above" is how far the cost is above it.`)
 	if n := len(f.WouldRemove.LostPods); n > 0 {
 		out.after = append(out.after, fmt.Sprintf("Of the pods, %d would be lost: no controller creates them anew.", n))
 	}
@@ -156,7 +156,7 @@ func duration(seconds int64) string {
 func (f *Forecast) details() (out []part) {
 	launch := part{heading: "Would launch", lines: []string{"Nothing."}}
 	if len(f.WouldLaunch) > 0 {
-		launch.lines, launch.table = nil, [][]string{{"NODES", "TYPE", "CAPACITY", "NODEPOOL", "PODS", "AN HOUR", "WHY"}}
+		launch.lines, launch.table = nil, [][]string{{"Nodes", "Type", "Capacity", "NodePool", "Pods", "An hour", "Why"}}
 		for _, x := range f.WouldLaunch {
 			launch.table = append(launch.table, []string{fmt.Sprint(x.Nodes), x.Type, x.CapacityType, x.Pool, fmt.Sprint(x.Pods), money(x.CostPerHour), brief(x.Why)})
 		}
@@ -185,7 +185,7 @@ func (f *Forecast) removed() part {
 	if len(r.LostPods) > 0 {
 		out.lines = append(out.lines, fmt.Sprintf("No controller would create anew: %s.", some(r.LostPods)))
 	}
-	out.table = [][]string{{"NODE", "TYPE", "NODEPOOL", "AN HOUR", "PODS", "WHY", "AFTER"}}
+	out.table = [][]string{{"Node", "Type", "NodePool", "An hour", "Pods", "Why", "After"}}
 	for _, x := range r.List[:min(listed, len(r.List))] {
 		out.table = append(out.table, []string{x.Node, x.Type, x.Pool, money(x.CostPerHour), fmt.Sprint(x.Pods), x.Why, duration(x.Seconds)})
 	}
@@ -205,7 +205,7 @@ func some(names []string) string {
 func (f *Forecast) staying() part {
 	out := part{heading: "Would stay", lines: []string{"No node."}}
 	if len(f.Stays) > 0 {
-		out.lines, out.table = nil, [][]string{{"NODES", "REASON", "FOR EXAMPLE"}}
+		out.lines, out.table = nil, [][]string{{"Nodes", "Reason", "For example"}}
 		for _, x := range f.Stays {
 			out.table = append(out.table, []string{fmt.Sprint(x.Nodes), x.Reason, x.Example})
 		}
@@ -216,7 +216,7 @@ func (f *Forecast) staying() part {
 func (f *Forecast) waiting() part {
 	out := part{heading: "Cannot be placed", lines: []string{"No pod waits."}}
 	if len(f.CannotBePlaced) > 0 {
-		out.lines, out.table = nil, [][]string{{"PODS", "SUCH AS", "WHY"}}
+		out.lines, out.table = nil, [][]string{{"Pods", "Such as", "Why"}}
 		for _, x := range f.CannotBePlaced {
 			out.table = append(out.table, []string{fmt.Sprint(x.Pods), strings.Join(x.Example, ", "), x.Why})
 		}
@@ -226,7 +226,7 @@ func (f *Forecast) waiting() part {
 
 // compared sets the two forecasts side by side, by pool.
 func (r *Report) compared() part {
-	out := part{heading: "With the changes", table: [][]string{{"NODEPOOL", "AS IT IS", "WITH", "DIFFERENCE"}}}
+	out := part{heading: "With the changes", table: [][]string{{"NodePool", "As it is", "With", "Difference"}}}
 	row := func(name string, a, b float64, n, m int) {
 		out.table = append(out.table, []string{
 			name, fmt.Sprintf("%s, %s", count(int64(n), "node"), money(a)), fmt.Sprintf("%s, %s", count(int64(m), "node"), money(b)), money(b - a),
@@ -269,8 +269,12 @@ func (r *Report) WriteTable(to io.Writer) error {
 		}
 		if len(x.table) > 0 {
 			w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-			for _, row := range x.table {
-				fmt.Fprintln(w, strings.TrimRight(strings.Join(row, "\t"), "\t"))
+			for i, row := range x.table {
+				line := strings.TrimRight(strings.Join(row, "\t"), "\t")
+				if i == 0 {
+					line = strings.ToUpper(line)
+				}
+				fmt.Fprintln(w, line)
 			}
 			if err := w.Flush(); err != nil {
 				return fmt.Errorf("report write: %w", err)
@@ -309,9 +313,6 @@ func (r *Report) WriteMarkdown(to io.Writer) error {
 			cells := make([]string, len(row))
 			for k, c := range row {
 				cells[k] = strings.ReplaceAll(escaped(c), "|", `\|`)
-				if i == 0 {
-					cells[k] = sentence(c)
-				}
 			}
 			fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
 			if i == 0 {
@@ -323,14 +324,6 @@ func (r *Report) WriteMarkdown(to io.Writer) error {
 		}
 	}
 	return write(to, b.String())
-}
-
-// sentence writes a head in capitals as a word.
-func sentence(head string) string {
-	if head == "" || head != strings.ToUpper(head) || head == "CPU" {
-		return head
-	}
-	return head[:1] + strings.ToLower(head[1:])
 }
 
 // escaped keeps Markdown from reading names as markup.
