@@ -37,6 +37,14 @@ func (k Kind) group() string {
 	return group
 }
 
+// list says whether the kind is of Lists.
+func (k Kind) list() bool { return strings.HasSuffix(k.Kind, "List") }
+
+// of is the kind of the objects in a List of the kind; the List of kubectl says none.
+func (k Kind) of() Kind {
+	return Kind{k.APIVersion, strings.TrimSuffix(k.Kind, "List")}
+}
+
 // OfKarpenter says whether the kind is one of Karpenter's.
 func (k Kind) OfKarpenter() bool {
 	return k.group() == v1.Group || k.group() == awsv1.Group

@@ -3,24 +3,31 @@ package dump
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 )
 
-// MostObject bounds one object, and a YAML document that is no List of objects: etcd takes some
-// 1.5 MiB.
-const MostObject = 32 << 20
+const (
+	// MostObject bounds the bytes of one object, and of a YAML document that is a List in another
+	// form than kubectl's: etcd takes some 1.5 MiB.
+	MostObject = 32 << 20
+	// buffer is how many bytes of a file are read at a time, and waiting how many objects may wait
+	// for whoever decodes them: chosen, the memory that a file of any length takes.
+	buffer, waiting = 1 << 20, 64
+	// remedy says how to write a file that can be read.
+	remedy = "write it with kubectl get nodes,pods --all-namespaces -o json"
+)
 
 // Found is what a Reader has found.
 type Found struct {
@@ -44,32 +51,51 @@ type Text struct {
 	Text   []byte // JSON or YAML
 }
 
-// raw is an object that is not decoded yet.
-type raw struct {
-	source string
-	number int
-	kind   Kind // of the List that it is in, without "List"; the object may say another
-	text   []byte
-	yaml   bool
-}
-
 // Read reads a file that has the name for messages. The error is of the file as a whole; what was
 // read before it stays.
 func (f *Found) Read(ctx context.Context, name string, from io.Reader) error {
-	buffered := bufio.NewReaderSize(from, 1<<20)
+	buffered := bufio.NewReaderSize(from, buffer)
 	if head, _ := buffered.Peek(2); string(head) == "\x1f\x8b" {
 		unpacked, err := gzip.NewReader(buffered)
 		if err != nil {
 			return fmt.Errorf("dump %s: cannot be unpacked: %w; pack it again", name, err)
 		}
-		buffered = bufio.NewReaderSize(unpacked, 1<<20)
+		buffered = bufio.NewReaderSize(unpacked, buffer)
 	}
+	x := reading{found: f}
+	err := x.read(ctx, name, buffered)
+	slices.SortFunc(x.faults, func(a, b faultError) int { return cmp.Compare(a.number, b.number) })
+	if err == nil && !x.kinds && len(x.faults) > 0 {
+		return fmt.Errorf("dump %s: nothing in it is an object of a cluster: %w; %s", name, x.faults[0].cause, remedy)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, fault := range x.faults {
+		f.Faults = append(f.Faults, fault)
+	}
+	return err
+}
+
+// ReadText reads a text as Read reads a file.
+func (f *Found) ReadText(name, text string) error {
+	return f.Read(context.Background(), name, strings.NewReader(text))
+}
+
+// reading is a file under way. What it has is changed under the lock of found.
+type reading struct {
+	found  *Found
+	kinds  bool // an object said its kind
+	faults []faultError
+}
+
+// read cuts the file, and decodes its objects beside that.
+func (x *reading) read(ctx context.Context, name string, from *bufio.Reader) error {
 	group, ctx := errgroup.WithContext(ctx)
-	objects := make(chan raw, 64)
+	objects := make(chan raw, waiting)
 	for range runtime.GOMAXPROCS(0) {
 		group.Go(func() error {
 			for r := range objects {
-				f.take(r)
+				x.take(r)
 			}
 			return nil
 		})
@@ -84,34 +110,39 @@ func (f *Found) Read(ctx context.Context, name string, from io.Reader) error {
 				return ctx.Err()
 			}
 		}}
-		if err := s.split(buffered); err != nil {
+		if err := s.split(from); err != nil {
 			return fmt.Errorf("dump %s: %w", name, err)
 		}
-		if s.number == 0 {
-			return fmt.Errorf("dump %s: it has no objects; write one with kubectl get nodes,pods --all-namespaces -o json", name)
+		if s.number == 0 && !s.list {
+			return fmt.Errorf("dump %s: it has no objects; %s", name, remedy)
 		}
 		return nil
 	})
 	return group.Wait() //nolint:wrapcheck // its own functions say all
 }
 
-// ReadText reads a text as Read reads a file.
-func (f *Found) ReadText(name, text string) error {
-	return f.Read(context.Background(), name, strings.NewReader(text))
-}
-
-// take decodes the object and hands it on.
-func (f *Found) take(r raw) {
+// take decodes the object and hands it on, or those of a List that was not cut yet.
+func (x *reading) take(r raw) {
 	kind, object, err := r.decode()
+	if err == nil && kind.list() {
+		err = x.takeList(r)
+		if err == nil {
+			return
+		}
+	}
+	f := x.found
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.Kinds == nil {
-		f.Kinds = map[Kind]int{}
+	if kind.Kind != "" {
+		x.kinds = true
+		if f.Kinds == nil {
+			f.Kinds = map[Kind]int{}
+		}
+		f.Kinds[kind]++
 	}
-	f.Kinds[kind]++
 	switch {
 	case err != nil:
-		f.Faults = append(f.Faults, err)
+		x.faults = append(x.faults, faultError{r.source, r.number, err})
 	case object != nil:
 		f.Objects(object)
 	case kind.OfKarpenter():
@@ -119,124 +150,74 @@ func (f *Found) take(r raw) {
 	}
 }
 
-// decode reads the object; nil where no decision reads its kind.
-func (r raw) decode() (Kind, metav1.Object, error) {
-	text := r.text
-	if r.yaml {
-		var err error
-		if text, err = yaml.YAMLToJSON(r.text); err != nil {
-			return Kind{}, nil, fmt.Errorf("dump %s, object %d: it is no YAML: %w; it is left out", r.source, r.number, err)
-		}
+// takeList takes the objects of a List that is an object of another, or a YAML document that was
+// not written as kubectl does.
+func (x *reading) takeList(r raw) error {
+	if r.inner {
+		return errors.New("it is a List in a List in a List")
 	}
-	kind := kindOf(text, r.kind)
-	if kind.Kind == "" {
-		return kind, nil, fmt.Errorf("dump %s, object %d: it has no kind; it is left out", r.source, r.number)
+	x.found.mu.Lock()
+	x.kinds = true
+	x.found.mu.Unlock()
+	s := splitter{name: fmt.Sprintf("%s, object %d", r.source, r.number), out: func(one raw) error {
+		one.inner = true
+		x.take(one)
+		return nil
+	}}
+	text, err := r.json()
+	if err != nil {
+		return err
 	}
-	object := kind.empty()
-	if object == nil {
-		return kind, nil, nil
-	}
-	if err := json.Unmarshal(text, object); err != nil {
-		var named struct{ Metadata metav1.ObjectMeta }
-		_ = json.Unmarshal(text, &named) //nolint:errchkjson // it may be in there or not
-		return kind, nil, fmt.Errorf("dump %s, object %d: %s %s cannot be read: %w; it is left out", r.source, r.number, kind.Kind, key(&named.Metadata), err)
-	}
-	if object.GetName() == "" {
-		return kind, nil, fmt.Errorf("dump %s, object %d: the %s has no name; it is left out", r.source, r.number, kind.Kind)
-	}
-	return kind, object, nil
+	return s.split(bufio.NewReader(bytes.NewReader(text)))
 }
 
-// key is namespace/name, or the name.
-func key(m metav1.Object) string {
-	if m.GetNamespace() != "" {
-		return m.GetNamespace() + "/" + m.GetName()
-	}
-	return m.GetName()
+// faultError is an object that cannot be read.
+type faultError struct {
+	source string
+	number int
+	cause  error
 }
 
-// kindOf reads the kind of the object, which most say in their first fields; without one it is
-// that of its List.
-func kindOf(text []byte, of Kind) Kind {
-	d := json.NewDecoder(bytes.NewReader(text))
-	if _, err := d.Token(); err != nil {
-		return of
-	}
-	var kind Kind
-	for d.More() && (kind.APIVersion == "" || kind.Kind == "") {
-		field, err := d.Token()
-		if err != nil {
-			break
-		}
-		to := any(&json.RawMessage{})
-		switch field {
-		case "kind":
-			to = &kind.Kind
-		case "apiVersion":
-			to = &kind.APIVersion
-		}
-		if err := d.Decode(to); err != nil {
-			break
-		}
-	}
-	if kind.Kind == "" {
-		return of
-	}
-	return kind
+func (f faultError) Error() string {
+	return fmt.Sprintf("dump %s, object %d: %v; it is left out", f.source, f.number, f.cause)
 }
+
+func (f faultError) Unwrap() error { return f.cause }
 
 // splitter cuts a file into objects.
 type splitter struct {
 	name   string
-	number int // of objects so far
+	number int  // of objects so far
+	list   bool // there was a List, if only of nothing
 	out    func(raw) error
 }
 
-func (s *splitter) object(kind Kind, text []byte, isYAML bool) error {
+func (s *splitter) object(of Kind, text []byte, isYAML bool) error {
 	s.number++
-	return s.out(raw{s.name, s.number, kind, text, isYAML})
+	return s.out(raw{source: s.name, number: s.number, of: of, text: text, yaml: isYAML})
 }
 
-// split tells JSON from YAML by the first character.
+// split tells JSON from YAML by the first character of each document.
 func (s *splitter) split(from *bufio.Reader) error {
+	if err := notText(from); err != nil {
+		return err
+	}
+	c := jsonCutter{splitter: s, from: from}
 	for {
-		c, err := from.ReadByte()
+		first, err := c.next()
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return fmt.Errorf("read: %w", err)
-		case strings.ContainsRune(" \t\r\n\ufeff", rune(c)) || c == 0xef || c == 0xbb || c == 0xbf: // a byte order mark
-			continue
-		}
-		if err := from.UnreadByte(); err != nil {
-			return fmt.Errorf("read: %w", err)
-		}
-		if c == '{' || c == '[' {
-			return s.json(from)
-		}
-		return s.yaml(from)
-	}
-}
-
-// json cuts JSON values, one after the other.
-func (s *splitter) json(from io.Reader) error {
-	d := json.NewDecoder(from)
-	for {
-		token, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return s.broken(d, err)
-		}
-		switch token {
-		case json.Delim('['):
-			err = s.items(d, Kind{})
-		case json.Delim('{'):
-			err = s.value(d)
+			return c.broken(err)
+		case first == '{':
+			err = c.value()
+		case first == '[':
+			err = c.array()
+		case s.number == 0 && !s.list || first == '-' || first == '#':
+			return s.yaml(from, c.column)
 		default:
-			err = fmt.Errorf("%v is no object of a cluster; write the dump with kubectl get -o json", token)
+			err = c.broken(errNoJSON)
 		}
 		if err != nil {
 			return err
@@ -244,80 +225,16 @@ func (s *splitter) json(from io.Reader) error {
 	}
 }
 
-// value reads the fields of a value that has begun: those of a List with its items one by one,
-// else one object.
-func (s *splitter) value(d *json.Decoder) error {
-	fields, list := map[string]json.RawMessage{}, false
-	var kind Kind
-	for d.More() {
-		field, err := d.Token()
-		if err != nil {
-			return s.broken(d, err)
-		}
-		name, _ := field.(string)
-		if name == "items" {
-			begin, err := d.Token()
-			if err != nil {
-				return s.broken(d, err)
-			}
-			if begin == json.Delim('[') {
-				list = true
-				if err := s.items(d, kind); err != nil {
-					return err
-				}
-				continue
-			}
-			if begin == nil { // a List of nothing
-				list = true
-			}
-			continue
-		}
-		var text json.RawMessage
-		if err := d.Decode(&text); err != nil {
-			return s.broken(d, err)
-		}
-		fields[name] = text
-		switch name {
-		case "kind":
-			_ = json.Unmarshal(text, &kind.Kind) //nolint:errchkjson // else it has none
-			kind.Kind = strings.TrimSuffix(kind.Kind, "List")
-		case "apiVersion":
-			_ = json.Unmarshal(text, &kind.APIVersion) //nolint:errchkjson // as above
-		}
-	}
-	if _, err := d.Token(); err != nil {
-		return s.broken(d, err)
-	}
-	if list {
-		return nil
-	}
-	text, err := json.Marshal(fields)
-	if err != nil {
-		return fmt.Errorf("object %d: %w", s.number+1, err)
-	}
-	return s.object(Kind{}, text, false)
-}
-
-// items reads the objects of a list that has begun.
-func (s *splitter) items(d *json.Decoder, of Kind) error {
-	for d.More() {
-		var text json.RawMessage
-		if err := d.Decode(&text); err != nil {
-			return s.broken(d, err)
-		}
-		if err := s.object(of, text, false); err != nil {
-			return err
-		}
-	}
-	if _, err := d.Token(); err != nil {
-		return s.broken(d, err)
+// notText says what a file is that is no text, and skips a byte order mark.
+func notText(from *bufio.Reader) error {
+	head, _ := from.Peek(512) // whoever reads on finds what is wrong
+	switch {
+	case bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")):
+		return errors.New("it is UTF-16, as Windows PowerShell writes: write it as UTF-8, with kubectl get nodes,pods --all-namespaces -o json | Out-File -Encoding utf8")
+	case bytes.HasPrefix(head, []byte("\ufeff")):
+		_, _ = from.Discard(len("\ufeff")) // it is in the buffer
+	case bytes.ContainsFunc(head, func(r rune) bool { return r < ' ' && !strings.ContainsRune("\t\r\n", r) }):
+		return errors.New("it is neither JSON nor YAML, but has control characters; " + remedy)
 	}
 	return nil
-}
-
-func (s *splitter) broken(d *json.Decoder, err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("it breaks off after %d objects, at byte %d; write it again", s.number, d.InputOffset())
-	}
-	return fmt.Errorf("it is no JSON after %d objects, at byte %d: %w; write it again with kubectl get -o json", s.number, d.InputOffset(), err)
 }

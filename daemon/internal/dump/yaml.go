@@ -6,112 +6,122 @@ import (
 	"errors"
 	"fmt"
 	"io"
-
-	"sigs.k8s.io/yaml"
 )
 
-// yaml cuts YAML documents, and the items of a List that are written as kubectl writes them: a
-// dash in the first column.
-func (s *splitter) yaml(from *bufio.Reader) error {
+// yaml cuts YAML documents, and the items of a List that are written as kubectl writes them: each
+// begins with a dash, all dashes in one column. The first line has lost its spaces.
+func (s *splitter) yaml(from *bufio.Reader, spaces int) error {
 	c := yamlCutter{splitter: s}
+	line := bytes.Repeat([]byte{' '}, spaces)
 	for {
-		line, err := from.ReadBytes('\n')
+		part, err := from.ReadSlice('\n')
+		line = append(line, part...)
+		if len(c.text)+len(line) > MostObject {
+			return s.tooLarge()
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return s.broken(err)
+		}
 		if len(line) > 0 {
 			if err := c.line(line); err != nil {
 				return err
 			}
 		}
-		if errors.Is(err, io.EOF) {
+		if err != nil {
 			return c.end()
 		}
-		if err != nil {
-			return fmt.Errorf("read after %d objects: %w", s.number, err)
-		}
+		line = line[:0]
 	}
 }
 
 // yamlCutter is one document under way.
 type yamlCutter struct {
 	*splitter
-	text  []byte // of the document, or of the item
+	text  []byte // of the document, or of the item; its memory serves the next
+	kind  Kind   // of the List, as far as it was read
 	items bool   // in the items of a List
-	list  bool   // the document is a List, of which items were cut
-	named bool   // it says its kind
+	item  bool   // text is one of them
+	dash  int    // column of their dashes
+	lists int    // Lists of the document whose items were cut
+	kinds int    // how often the document says its kind
 }
 
 func (c *yamlCutter) line(line []byte) error {
-	bare := bytes.TrimRight(line, " \t\r\n")
+	bare := bytes.TrimSpace(line)
+	column := bytes.IndexFunc(line, func(r rune) bool { return r != ' ' })
+	dash := bytes.HasPrefix(bare, []byte("- ")) || string(bare) == "-"
 	switch {
-	case string(bare) == "---" || bytes.HasPrefix(line, []byte("--- ")) || string(bare) == "...":
-		return c.end()
-	case !c.items && string(bare) == "items:":
-		c.items, c.list = true, true
-		return nil
-	case bytes.HasPrefix(line, []byte("kind:")):
-		c.named = true
-	}
-	switch {
-	case c.items && bytes.HasPrefix(line, []byte("- ")):
-		if err := c.item(); err != nil {
+	case column == 0 && (string(bare) == "..." || bytes.HasPrefix(bare, []byte("---")) && (len(bare) == 3 || bare[3] == ' ' || bare[3] == '\t')):
+		line = line[3:]
+		if err := c.end(); err != nil {
 			return err
 		}
-		c.text = append(c.text, ' ', ' ')
-		line = line[2:]
-	case c.items && len(bare) > 0 && line[0] != ' ' && line[0] != '#':
-		// The items are over: the other fields of the List follow.
-		if err := c.item(); err != nil {
+	case !c.items && column == 0 && string(bare) == "items:":
+		c.items, c.dash, c.text = true, -1, c.text[:0]
+		c.lists++
+		return nil
+	case !c.items || len(bare) == 0 || bare[0] == '#':
+	case dash && (column == c.dash || c.dash < 0):
+		if err := c.next(); err != nil {
+			return err
+		}
+		c.item, c.dash = true, column
+		line[column] = ' '
+	case column <= max(c.dash, 0): // the items are over: other fields of the List follow
+		if err := c.next(); err != nil {
 			return err
 		}
 		c.items = false
 	}
+	c.field(bare, column)
 	c.text = append(c.text, line...)
-	if len(c.text) > MostObject {
-		return fmt.Errorf("object %d has more than %d MiB: it is no object of a cluster; write the dump with kubectl get -o yaml", c.number+1, MostObject>>20)
-	}
 	return nil
 }
 
-// item hands on the item that is complete, and drops what the List has before its items.
-func (c *yamlCutter) item() error {
-	text := c.text
-	c.text = nil
-	if !bytes.HasPrefix(text, []byte("  ")) {
+// field notes what a line of the document says of its kind.
+func (c *yamlCutter) field(bare []byte, column int) {
+	name, value, _ := bytes.Cut(bare, []byte(":"))
+	if column != 0 || c.items {
+		return
+	}
+	if c.kind.set(string(name), fmt.Appendf(nil, "%q", bytes.Trim(value, ` "'`))) && string(name) == "kind" {
+		c.kinds++
+	}
+}
+
+// next hands on the item that is complete, and drops other fields of the List.
+func (c *yamlCutter) next() error {
+	text, item := c.text, c.item
+	c.text, c.item = text[:0], false
+	if !item {
 		return nil
 	}
-	return c.object(Kind{}, text, true)
+	return c.object(c.kind.of(), bytes.Clone(text), true)
 }
 
 // end hands on the document that is complete.
 func (c *yamlCutter) end() error {
-	text, items, list, named := c.text, c.items, c.list, c.named
-	c.text, c.items, c.list, c.named = nil, false, false, false
+	done := *c
+	*c = yamlCutter{splitter: c.splitter, text: c.text[:0]}
 	switch {
-	case list && !named: // kubectl writes the kind of a List after its items
+	case done.kinds < done.lists: // kubectl writes the kind of a List after its items
 		return fmt.Errorf("it breaks off after %d objects: the List has no kind; write it again", c.number)
-	case items && bytes.HasPrefix(text, []byte("  ")):
-		return c.object(Kind{}, text, true)
-	case list || len(bytes.TrimSpace(text)) == 0 || onlyComments(text):
+	case done.lists > 0:
+		c.list = true
+		return done.next()
+	case nothing(done.text):
 		return nil
 	}
-	var other struct{ Items []any }
-	if bytes.Contains(text, []byte("\nitems:")) && yaml.Unmarshal(text, &other) == nil && len(other.Items) > 0 {
-		for _, x := range other.Items { // a List that is written in another way
-			one, err := yaml.Marshal(x)
-			if err != nil {
-				return fmt.Errorf("object %d: %w", c.number+1, err)
-			}
-			if err := c.object(Kind{}, one, true); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return c.object(Kind{}, text, true)
+	return c.object(Kind{}, bytes.Clone(done.text), true)
 }
 
-func onlyComments(text []byte) bool {
+// nothing says whether the text has comments and directives alone.
+func nothing(text []byte) bool {
 	for line := range bytes.Lines(text) {
-		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' && line[0] != '%' {
 			return false
 		}
 	}
