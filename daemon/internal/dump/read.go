@@ -52,7 +52,8 @@ type Text struct {
 }
 
 // Read reads a file that has the name for messages. The error is of the file as a whole; what was
-// read before it stays.
+// read before it stays. Read ends with the context as soon as the file gives something to read: a
+// standard input that gives nothing holds it up.
 func (f *Found) Read(ctx context.Context, name string, from io.Reader) error {
 	buffered := bufio.NewReaderSize(from, buffer)
 	if head, _ := buffered.Peek(2); string(head) == "\x1f\x8b" {
