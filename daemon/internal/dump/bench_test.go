@@ -65,7 +65,7 @@ func indented(b *testing.B, text []byte) string {
 }
 
 // benchmarkPod is a pod as YAML: one container of a Deployment with its probes, volumes,
-// environment and status, some 9 KB as JSON.
+// environment and status: 12 KB as JSON that is indented, 5 KB as YAML.
 func benchmarkPod(i int) string {
 	var env strings.Builder
 	for v := range 4 {
