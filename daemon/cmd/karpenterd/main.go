@@ -20,6 +20,7 @@ var (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends what waits for standard input
 	code := execute(ctx, os.Args, streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}, os.Getenv)
 	stop()
 	os.Exit(code)
