@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	shares "github.com/karpenterd/terraform-provider-karpenter/internal/share"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/sim/forecast"
 )
 
@@ -46,16 +47,25 @@ func tell(tb testing.TB, name string, a forecast.Answer, took time.Duration) {
 // boot, drain and are filled by the scheduler.
 func TestForecast_CostsWhatTheSimulatorComesTo(t *testing.T) {
 	t.Parallel()
+	type fleet struct {
+		seed uint64
+		to   int
+	}
+	var fleets []fleet
 	for seed := range uint64(3) {
 		for _, to := range []int{80, 50, 30} {
-			s := thinned(t, seed+1, Shaped(seed+1, 120, 2000), to)
-			began := time.Now()
-			a := forecastOf(t, s, seed+1)
-			tell(t, fmt.Sprintf("seed %d to %d %%", seed+1, to), a, time.Since(began))
-			lived := play(t, s.living(seed+1), fmt.Sprintf("seed %d to %d %%", seed+1, to))
-			if off := math.Abs(float64(a.Then.Audit.Cost)/float64(lived.Settled) - 1); off > 0.02 {
-				t.Errorf("seed %d to %d %%: forecast %s, and the simulator comes to %s: %.1f %% apart", seed+1, to, a.Then.Audit.Cost.Dollars(), lived.Settled.Dollars(), 100*off)
-			}
+			fleets = append(fleets, fleet{seed + 1, to})
+		}
+	}
+	for _, x := range shares.Of(t.Name(), 4, fleets) {
+		name := fmt.Sprintf("seed %d to %d %%", x.seed, x.to)
+		s := thinned(t, x.seed, Shaped(x.seed, 120, 2000), x.to)
+		began := time.Now()
+		a := forecastOf(t, s, x.seed)
+		tell(t, name, a, time.Since(began))
+		lived := play(t, s.living(x.seed), name)
+		if off := math.Abs(float64(a.Then.Audit.Cost)/float64(lived.Settled) - 1); off > 0.02 {
+			t.Errorf("%s: forecast %s, and the simulator comes to %s: %.1f %% apart", name, a.Then.Audit.Cost.Dollars(), lived.Settled.Dollars(), 100*off)
 		}
 	}
 }

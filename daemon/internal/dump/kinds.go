@@ -101,9 +101,16 @@ func (k Kind) empty() metav1.Object {
 // most clusters have objects of, and that a dump should have.
 func (f *Found) Missing() (out []string) {
 	for _, k := range []Kind{
-		{"v1", "Namespace"}, {"v1", "Node"}, {"v1", "PersistentVolume"}, {"v1", "PersistentVolumeClaim"}, {"v1", "Pod"},
-		{"apps/v1", "DaemonSet"}, {"apps/v1", "ReplicaSet"}, {"policy/v1", "PodDisruptionBudget"},
-		{"scheduling.k8s.io/v1", "PriorityClass"}, {"storage.k8s.io/v1", "StorageClass"},
+		{"v1", "Namespace"},
+		{"v1", "Node"},
+		{"v1", "PersistentVolume"},
+		{"v1", "PersistentVolumeClaim"},
+		{"v1", "Pod"},
+		{"apps/v1", "DaemonSet"},
+		{"apps/v1", "ReplicaSet"},
+		{"policy/v1", "PodDisruptionBudget"},
+		{"scheduling.k8s.io/v1", "PriorityClass"},
+		{"storage.k8s.io/v1", "StorageClass"},
 	} {
 		if f.Kinds[k] == 0 {
 			out = append(out, plural(k.Kind))
