@@ -20,7 +20,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 )
 
-var update = flag.Bool("update", false, "write the golden texts") //nolint:gochecknoglobals // a flag of the test
+var update = flag.Bool("update", false, "write the golden texts")
 
 func hour() Options { return Options{For: time.Hour, Seed: 1} }
 
@@ -48,7 +48,7 @@ func TestReport_OfNodeGroupsReadsAsItsGoldenTexts(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		want, err := os.ReadFile(path) //nolint:gosec // of the test
+		want, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}

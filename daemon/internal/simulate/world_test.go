@@ -52,7 +52,7 @@ func (a app) add(c *Cluster) {
 	if a.change != nil {
 		a.change(&spec)
 	}
-	yes, replicas := true, int32(len(a.on)) //nolint:gosec // a handful of pods
+	yes, replicas := true, int32(len(a.on))
 	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: a.name + "-6d4cf56db6", UID: types.UID("set-" + a.name), CreationTimestamp: made(), Labels: labels}}
 	set.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: a.name, UID: types.UID("deployment-" + a.name), Controller: &yes}}
 	set.Spec.Replicas, set.Spec.Selector = &replicas, &metav1.LabelSelector{MatchLabels: labels}
@@ -95,7 +95,7 @@ func groups() *Cluster {
 
 // crowd is a large cluster: half of its room is used.
 func crowd(nodes, pods int) *Cluster {
-	c, d := NewCluster(), rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same for each run
+	c, d := NewCluster(), rand.New(rand.NewPCG(1, 2))
 	all, milli, mib := make([]*corev1.Node, nodes), make([]int64, nodes), make([]int64, nodes)
 	for i := range all {
 		all[i] = node(i)
