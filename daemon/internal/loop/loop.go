@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,6 +30,10 @@ const (
 	// bounds that, so that a launch is not late.
 	rest        = 5
 	longestRest = 250 * time.Millisecond
+	// idleRest is how long the loop rests at least after a decision that does nothing: in a busy
+	// cluster most changes lead to nothing, and those of so long are looked at together. It is the
+	// longest that a pod waits for that.
+	idleRest = 50 * time.Millisecond
 )
 
 // WorkLimit bounds one Step, in units of work. A larger decision is made in pieces,
@@ -256,9 +261,7 @@ func (l *Loop) step(ctx context.Context) (next time.Time, pause time.Duration) {
 	if !decided {
 		return l.clock.now().Add(undecided), undecided
 	}
-	if out.Trace.Complete {
-		pause = min(rest*took, longestRest)
-	}
+	pause = restAfter(out, took)
 	l.memory = out.Memory
 	err := l.act(ctx, in, out, took)
 	var unfinished *plan.UnfinishedError
@@ -287,6 +290,18 @@ func (l *Loop) step(ctx context.Context) (next time.Time, pause time.Duration) {
 		l.memory, next = l.memory.PlanAnew(), l.clock.now()
 	}
 	return next, pause
+}
+
+// restAfter is how long the loop rests after the decision, which took so long.
+func restAfter(out engine.Output, took time.Duration) time.Duration {
+	if !out.Trace.Complete {
+		return 0
+	}
+	pause := min(rest*took, longestRest)
+	if acts := slices.ContainsFunc(out.Plan.Actions, func(a plan.Action) bool { _, wait := a.(plan.Wait); return !wait }); !acts {
+		pause = max(pause, idleRest)
+	}
+	return pause
 }
 
 // tellFaults logs each object that is left out of decisions once for as long as it is left

@@ -199,6 +199,27 @@ func TestLoop_ActsWhileItRecords(t *testing.T) {
 	})
 }
 
+// A busy cluster has hundreds of changes a second, of which most lead to nothing.
+func TestLoop_ChangesThatLeadToNothingAreLookedAtTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.snapshot, _ = cluster.New(cluster.Objects{}) // so nothing else asks for decisions
+		go func() {
+			for range 1000 {
+				time.Sleep(time.Millisecond)
+				select {
+				case s.changed <- struct{}{}:
+				default:
+				}
+			}
+		}()
+		s.run(0, 2*time.Second)
+		if n := len(s.outs); n < 15 || n > 25 {
+			t.Errorf("%d decisions in a second of changes, want one in 50 ms", n)
+		}
+	})
+}
+
 // logging makes a loop of the stage that logs there.
 func (s *stage) logging(log *bytes.Buffer) *loop.Loop {
 	return loop.New(loop.Config{World: s, Actor: s, Recorder: s, Policy: engine.DefaultPolicy(), Logger: hclog.New(&hclog.LoggerOptions{Output: log})})
