@@ -1,6 +1,9 @@
 package catalog
 
-import "github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+import (
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+)
 
 // Zone is an availability zone. The ID means the same place to every account
 // ("use1-az6"); the name ("us-east-1a") may mean another place to each.
@@ -69,7 +72,10 @@ func (m Market) zoneIndex(z Zone) (int, bool) {
 
 // PriceOf returns what an instance of the type costs in the zone with the name; 0 if nobody knows.
 func (m Market) PriceOf(instanceType, capacityType, zone string) quantity.Money {
-	at, _ := m.zoneIndex(Zone{Name: zone})
+	at, known := m.zoneIndex(Zone{Name: zone})
+	if !known && capacityType == label.Spot {
+		return 0
+	}
 	price, _ := m.priceIn(instanceType, capacityType, at)
 	return price
 }

@@ -22,7 +22,7 @@ func BenchmarkRead(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				pods := 0
-				found := dump.Found{Objects: func(metav1.Object) { pods++ }}
+				found := dump.Found{Objects: func(int, metav1.Object) { pods++ }}
 				if err := found.ReadText("f", form.text); err != nil || pods != 1000 {
 					b.Fatalf("%d pods: %v", pods, err)
 				}

@@ -20,7 +20,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		handed := 0
-		found := dump.Found{Objects: func(o metav1.Object) {
+		found := dump.Found{Objects: func(_ int, o metav1.Object) {
 			if handed++; o.GetName() == "" {
 				t.Errorf("a %T has no name", o)
 			}

@@ -31,11 +31,12 @@ const (
 
 // Found is what a Reader has found.
 type Found struct {
-	// Objects is called with each object of a kind that decisions read. Calls come one at a time
-	// and in no order.
-	Objects func(metav1.Object)
+	// Objects is called with each object of a kind that decisions read, and with its number among
+	// all that are found. Calls come one at a time and not in the order of the numbers.
+	Objects func(number int, object metav1.Object)
 
-	mu sync.Mutex
+	mu     sync.Mutex
+	before int // objects in the files before this one
 	// Kinds counts the objects of each kind, those that are not read included.
 	Kinds map[Kind]int
 	// Older are objects of Karpenter of other versions than v1, as text.
@@ -63,7 +64,7 @@ func (f *Found) Read(ctx context.Context, name string, from io.Reader) error {
 		}
 		buffered = bufio.NewReaderSize(unpacked, buffer)
 	}
-	x := reading{found: f}
+	x := reading{found: f, before: f.before}
 	err := x.read(ctx, name, buffered)
 	slices.SortFunc(x.faults, func(a, b faultError) int { return cmp.Compare(a.number, b.number) })
 	if err == nil && !x.kinds && len(x.faults) > 0 {
@@ -71,6 +72,7 @@ func (f *Found) Read(ctx context.Context, name string, from io.Reader) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.before += x.last
 	for _, fault := range x.faults {
 		f.Faults = append(f.Faults, fault)
 	}
@@ -85,6 +87,8 @@ func (f *Found) ReadText(name, text string) error {
 // reading is a file under way. What it has is changed under the lock of found.
 type reading struct {
 	found  *Found
+	before int  // objects in the files before
+	last   int  // the greatest number in this one
 	kinds  bool // an object said its kind
 	faults []faultError
 }
@@ -134,6 +138,7 @@ func (x *reading) take(r raw) {
 	f := x.found
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	x.last = max(x.last, r.number)
 	if kind.Kind != "" {
 		x.kinds = true
 		if f.Kinds == nil {
@@ -145,7 +150,7 @@ func (x *reading) take(r raw) {
 	case err != nil:
 		x.faults = append(x.faults, faultError{r.source, r.number, err})
 	case object != nil:
-		f.Objects(object)
+		f.Objects(x.before+r.number, object)
 	case kind.OfKarpenter():
 		f.Older = append(f.Older, Text{r.source, kind, r.text})
 	}
@@ -161,7 +166,7 @@ func (x *reading) takeList(r raw) error {
 	x.kinds = true
 	x.found.mu.Unlock()
 	s := splitter{name: fmt.Sprintf("%s, object %d", r.source, r.number), out: func(one raw) error {
-		one.inner = true
+		one.inner, one.number = true, r.number
 		x.take(one)
 		return nil
 	}}

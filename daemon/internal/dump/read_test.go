@@ -35,7 +35,7 @@ type result struct {
 // read reads a file that is called f.
 func read(t *testing.T, from io.Reader) (r result) {
 	t.Helper()
-	found := dump.Found{Objects: func(o metav1.Object) {
+	found := dump.Found{Objects: func(_ int, o metav1.Object) {
 		r.objects = append(r.objects, fmt.Sprintf("%s %s/%s", strings.TrimPrefix(fmt.Sprintf("%T", o), "*"), o.GetNamespace(), o.GetName()))
 	}}
 	if err := found.Read(t.Context(), "f", from); err != nil {
@@ -158,7 +158,7 @@ func TestRead_YAMLInEveryFormThatItIsWrittenIn(t *testing.T) {
 func TestRead_BlockScalarsStayAsTheyAre(t *testing.T) {
 	t.Parallel()
 	var got string
-	found := dump.Found{Objects: func(o metav1.Object) {
+	found := dump.Found{Objects: func(_ int, o metav1.Object) {
 		if o.GetName() == "a" {
 			got = o.GetAnnotations()["script"]
 		}
@@ -174,7 +174,7 @@ func TestRead_BlockScalarsStayAsTheyAre(t *testing.T) {
 func TestRead_WithoutIndentationJSONMeansTheSame(t *testing.T) {
 	t.Parallel()
 	var got metav1.Object
-	found := dump.Found{Objects: func(o metav1.Object) { got = o }}
+	found := dump.Found{Objects: func(_ int, o metav1.Object) { got = o }}
 	const text = "{\n  \"kind\" :\r\n\t\"Pod\", \"apiVersion\":\"v1\",\n\n   \"metadata\": {\n \"name\"\n:\n\"a\", \"generation\":\n 12\n },\n \"spec\": {\"nodeName\": \"  two  \\n  \\\"spaces\\\\\",\n \"hostPID\":true\n}\n}"
 	if err := found.ReadText("f", `{"kind":"List","items":[`+text+"\n ]\n }"); err != nil || len(found.Faults) > 0 {
 		t.Fatalf("%v, faults %v", err, found.Faults)
@@ -248,7 +248,7 @@ func TestRead_KarpentersOlderVersionsAreKeptAsText(t *testing.T) {
 			t.Errorf("got %+v, want older %q and a NodePool", got, want)
 		}
 	}
-	found := dump.Found{Objects: func(metav1.Object) {}}
+	found := dump.Found{Objects: func(int, metav1.Object) {}}
 	const text = `{"apiVersion":"karpenter.sh/v1beta1","kind":"NodePool","metadata":{"name":"p"}}`
 	if err := found.ReadText("f", text); err != nil || len(found.Older) != 1 {
 		t.Fatalf("%v, and %d are older", err, len(found.Older))
@@ -473,7 +473,7 @@ func TestRead_EndsWhenTheFileIsBrokenOrNobodyWaits(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
-				found := dump.Found{Objects: func(metav1.Object) { cancel() }}
+				found := dump.Found{Objects: func(int, metav1.Object) { cancel() }}
 				err := found.Read(ctx, "f", io.MultiReader(strings.NewReader(begin[0]), &repeated{piece: begin[1], left: -1}))
 				if !errors.Is(err, context.Canceled) {
 					t.Errorf("the error is %v", err)
@@ -508,7 +508,7 @@ func TestRead_ALongListIsNotHeldInMemory(t *testing.T) {
 			t.Parallel()
 			from := counted{Reader: io.MultiReader(strings.NewReader(piece[0]), &repeated{piece: piece[1], left: 2000}, strings.NewReader(piece[2]))}
 			seen, held := 0, 0
-			found := dump.Found{Objects: func(metav1.Object) {
+			found := dump.Found{Objects: func(int, metav1.Object) {
 				held = max(held, int(from.bytes.Load())-seen*len(piece[1]))
 				seen++
 			}}

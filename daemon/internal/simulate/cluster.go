@@ -5,11 +5,16 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -34,9 +39,11 @@ type Cluster struct {
 	deployments map[string]*appsv1.Deployment
 	sets        map[string]*appsv1.ReplicaSet
 	stateful    map[string]*appsv1.StatefulSet
+	budgets     map[string]*policyv1.PodDisruptionBudget
 	others      map[string]metav1.Object // by type and name
 	uncarried   []Uncarried
 	notes       []string
+	numbers     map[string]int // by type and name: which of the input's objects it is
 }
 
 // NewCluster returns a cluster without objects.
@@ -44,7 +51,7 @@ func NewCluster() *Cluster {
 	return &Cluster{
 		keeper: translate.NewKeeper(), nodes: map[string]*corev1.Node{}, pools: map[string]*v1.NodePool{}, claims: map[string]*v1.NodeClaim{},
 		classes: map[string]*awsv1.EC2NodeClass{}, deployments: map[string]*appsv1.Deployment{}, sets: map[string]*appsv1.ReplicaSet{},
-		stateful: map[string]*appsv1.StatefulSet{}, others: map[string]metav1.Object{},
+		stateful: map[string]*appsv1.StatefulSet{}, budgets: map[string]*policyv1.PodDisruptionBudget{}, others: map[string]metav1.Object{}, numbers: map[string]int{},
 	}
 }
 
@@ -53,10 +60,34 @@ func (c *Cluster) Note(format string, args ...any) {
 	c.notes = append(c.notes, fmt.Sprintf(format, args...))
 }
 
+// AddNumbered adds an object of a dump. Of two with one kind and name the one with the greater
+// number counts, in whatever order they come.
+func (c *Cluster) AddNumbered(number int, object metav1.Object) {
+	key := fmt.Sprintf("%T %s", object, nameOf(object))
+	if last, there := c.numbers[key]; there && last > number {
+		return
+	}
+	c.numbers[key] = number
+	c.Add(object)
+}
+
+// nameOf is namespace/name. Objects of manifests that have no namespace are in "default".
+func nameOf(object metav1.Object) string {
+	switch object.(type) {
+	case *corev1.Node, *corev1.Namespace, *corev1.PersistentVolume, *storagev1.StorageClass, *storagev1.CSINode, *storagev1.VolumeAttachment,
+		*schedulingv1.PriorityClass, *nodev1.RuntimeClass, *v1.NodePool, *v1.NodeClaim, *awsv1.EC2NodeClass:
+	default:
+		if object.GetNamespace() == "" {
+			object.SetNamespace(metav1.NamespaceDefault)
+		}
+	}
+	return object.GetNamespace() + "/" + object.GetName()
+}
+
 // Add adds an object, or puts it in place of the one with its kind and name.
 func (c *Cluster) Add(object metav1.Object) {
 	c.saw(object.GetCreationTimestamp().Time)
-	name := object.GetNamespace() + "/" + object.GetName()
+	name := nameOf(object)
 	switch o := object.(type) {
 	case *corev1.Node:
 		for _, x := range o.Status.Conditions {
@@ -73,11 +104,23 @@ func (c *Cluster) Add(object metav1.Object) {
 	case *appsv1.Deployment:
 		c.deployments[name] = o
 	case *appsv1.ReplicaSet:
-		c.keeper.Keep(o)
+		if was := c.sets[name]; was != nil && o.UID == "" {
+			o.UID, o.OwnerReferences = was.UID, was.OwnerReferences
+		}
+		if replicas(o) > 0 { // else it would keep no template to scale it by
+			c.keeper.Keep(o)
+		}
 		c.sets[name] = o
 	case *appsv1.StatefulSet:
+		if was := c.stateful[name]; was != nil && o.UID == "" {
+			o.UID = was.UID
+		}
+		// Its controller makes one pod after the other, all of them soon.
+		o.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
 		c.keeper.Keep(o)
 		c.stateful[name] = o
+	case *policyv1.PodDisruptionBudget:
+		c.budgets[name] = o
 	default:
 		c.others[fmt.Sprintf("%T %s", object, name)] = c.keeper.Compact(object)
 	}
@@ -129,7 +172,7 @@ func (c *Cluster) AddFound(f *dump.Found) error {
 	if err != nil {
 		return fmt.Errorf("objects of Karpenter's older APIs convert: %w", err)
 	}
-	converted := dump.Found{Objects: func(o metav1.Object) {
+	converted := dump.Found{Objects: func(_ int, o metav1.Object) {
 		if !c.has(o) {
 			c.Add(o)
 		}
@@ -213,7 +256,7 @@ func (c *Cluster) scale(s Scale) error {
 	case "statefulset", "st":
 		if set := c.stateful[name]; set != nil {
 			set.Spec.Replicas = &s.Replicas
-			c.thin(set.UID, int(s.Replicas))
+			c.thinByOrdinal(set)
 			return nil
 		}
 	default:
@@ -236,6 +279,17 @@ func (c *Cluster) setOf(deployment string) (best *appsv1.ReplicaSet) {
 		}
 	}
 	return best
+}
+
+// rollOut gives the ReplicaSet of the Deployment what the Deployment says, and makes all its pods
+// anew: the rollout is over at once.
+func (c *Cluster) rollOut(d *appsv1.Deployment) {
+	set := c.setOf(d.Namespace + "/" + d.Name)
+	if set == nil {
+		return // ownSets makes one
+	}
+	c.thin(set.UID, 0)
+	set.Spec.Replicas, set.Spec.Template = d.Spec.Replicas, d.Spec.Template
 }
 
 func replicas(set *appsv1.ReplicaSet) int32 {
@@ -274,6 +328,25 @@ func (c *Cluster) thin(controller types.UID, most int) {
 	})
 	for _, i := range order[most:] {
 		delete(c.others, names[i])
+	}
+}
+
+// thinByOrdinal removes the pods of the StatefulSet that it does not declare any more: those with
+// the highest numbers.
+func (c *Cluster) thinByOrdinal(set *appsv1.StatefulSet) {
+	first := int64(0)
+	if set.Spec.Ordinals != nil {
+		first = int64(set.Spec.Ordinals.Start)
+	}
+	for key, o := range c.others {
+		p, is := o.(*translate.CompactPod)
+		if owner := ownerOf(p, is); !is || owner == nil || owner.UID != set.UID {
+			continue
+		}
+		number, err := strconv.ParseInt(strings.TrimPrefix(p.Name, set.Name+"-"), 10, 64)
+		if err == nil && number >= first+int64(*set.Spec.Replicas) {
+			delete(c.others, key)
+		}
 	}
 }
 

@@ -30,6 +30,9 @@ type Report struct {
 
 	Forecast
 	NotCarriedOut []Uncarried `json:"notCarriedOut,omitempty"`
+	// Advice is changes of NodePools that save more, where Advised says that they were sought.
+	Advised bool     `json:"advised,omitempty"`
+	Advice  []Advice `json:"advice,omitempty"`
 	// With is the same with the objects of --with.
 	With *Forecast `json:"with,omitempty"`
 }
@@ -56,9 +59,9 @@ type Fleet struct {
 	PodsElsewhere int64    `json:"podsElsewhere"` // on nodes that stay as they are
 	CostPerHour   float64  `json:"costPerHour"`   // of instances, volumes and public addresses
 	CostPerMonth  float64  `json:"costPerMonth"`
-	BoundPerHour  float64  `json:"boundPerHour"` // no fleet for these pods costs less
-	GapPercent    float64  `json:"gapPercent"`   // of the cost above the bound
-	CPUPercent    float64  `json:"cpuPercent"`   // of what nodes have for pods, requested
+	BoundPerHour  float64  `json:"boundPerHour"`         // no fleet for these pods costs less; nodes of static NodePools are in it
+	GapPercent    float64  `json:"gapPercent,omitempty"` // of the cost above the bound, where there is one
+	CPUPercent    float64  `json:"cpuPercent"`           // of what nodes have for pods, requested
 	MemoryPercent float64  `json:"memoryPercent"`
 	Pools         []Pool   `json:"pools,omitempty"`
 	Unpriced      []string `json:"unpriced,omitempty"` // nodes without a known price: neither they nor their pods are in cost and bound
@@ -75,6 +78,7 @@ type Pool struct {
 type ForeignNodes struct {
 	Nodes       int     `json:"nodes"`
 	CostPerHour float64 `json:"costPerHour"`
+	Unpriced    int     `json:"unpriced"` // of these, nodes whose price nobody knows
 }
 
 // Launches are nodes of one NodePool, type and capacity type that would be launched.
@@ -171,13 +175,16 @@ func (f *Forecast) read(a forecast.Answer, foreign ForeignNodes) {
 	f.removals(a)
 	f.stays(a.Standings)
 	f.unplaced(a.Waiting)
+	if n := len(a.Unsettled); n > 0 {
+		f.CannotBePlaced = append(f.CannotBePlaced, Unplaced{Pods: n, Example: a.Unsettled[:min(n, examples)], Why: "they would get a place after the time that was played: give a longer --for"})
+	}
 }
 
 func seconds(d time.Duration) int64 { return int64(d / time.Second) }
 
 func fleetOf(x forecast.Fleet) Fleet {
 	out := Fleet{
-		Nodes: x.Nodes, Pods: x.Pods, PodsElsewhere: x.Elsewhere, CostPerHour: cents(dollars(x.Audit.Total())), BoundPerHour: cents(dollars(x.Audit.Proof.Bound)),
+		Nodes: x.Nodes, Pods: x.Pods, PodsElsewhere: x.Elsewhere, CostPerHour: cents(dollars(x.Audit.Total() + x.Static)), BoundPerHour: cents(dollars(x.Audit.Proof.Bound + x.Static)),
 		CPUPercent: share(x.Used.MilliCPU, x.Allocatable.MilliCPU), MemoryPercent: share(x.Used.MemoryBytes, x.Allocatable.MemoryBytes), Unpriced: x.Audit.Unpriced,
 	}
 	out.CostPerMonth = math.Round(out.CostPerHour * HoursPerMonth)

@@ -6,13 +6,17 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/world"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/sim/forecast"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
@@ -26,6 +30,8 @@ type Options struct {
 	Scratch bool          // as if no node of a NodePool were there
 	Seed    uint64
 	Scales  []Scale
+	// Advise simulates changes of the NodePools, too: which of them would save more.
+	Advise bool
 	// With are objects that are put into the cluster for a second forecast; nil for none.
 	With []metav1.Object
 }
@@ -46,6 +52,7 @@ func Run(c *Cluster, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.ownSets()
 	for _, s := range o.Scales {
 		if err := c.scale(s); err != nil {
 			return nil, err
@@ -55,6 +62,7 @@ func Run(c *Cluster, o Options) (*Report, error) {
 		o.Nodes = c.nodesByDefault()
 	}
 	c.complete(zonesIn(sold, c.zones()), o.Nodes)
+	c.noteLostPods()
 	if o.Nodes == OwnedNodes && len(c.claims) == 0 {
 		c.Note("no node is of a NodePool: --nodes all says what the fleet could cost")
 	}
@@ -68,6 +76,12 @@ func Run(c *Cluster, o Options) (*Report, error) {
 		return nil, err
 	}
 	report.NotCarriedOut = c.unsupported()
+	if o.Advise {
+		if report.Advice, err = p.advise(&report.Forecast); err != nil {
+			return nil, err
+		}
+		report.Advised = true
+	}
 	if o.With != nil {
 		report.With = &Forecast{}
 		p.with(o.With)
@@ -95,28 +109,65 @@ func (c *Cluster) nodesByDefault() Nodes {
 // build makes the world that the daemon would have.
 func (c *Cluster) build(facts []catalog.Fact, sold catalog.Market, now time.Time) *world.World {
 	w := world.New(facts, sold, func() time.Time { return now })
+	observe := c.distinct(w)
 	for _, name := range slices.Sorted(maps.Keys(c.classes)) {
-		w.Observe(c.classes[name])
+		observe(c.classes[name])
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.pools)) {
-		w.Observe(c.pools[name])
+		observe(c.pools[name])
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.claims)) {
-		w.Observe(c.claims[name])
+		observe(c.claims[name])
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.nodes)) {
-		w.Observe(c.nodes[name])
+		observe(c.nodes[name])
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.sets)) {
-		w.Observe(c.sets[name])
+		observe(c.sets[name])
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.stateful)) {
-		w.Observe(c.stateful[name])
+		observe(c.stateful[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.budgets)) {
+		observe(c.budgets[name])
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.others)) {
-		w.Observe(c.others[name])
+		observe(c.others[name])
 	}
 	return w
+}
+
+// distinct returns what hands objects to the world, in the order in which it is called. Of two of
+// one kind with one UID, as where a dump was edited by hand, the second is left out.
+func (c *Cluster) distinct(w *world.World) func(metav1.Object) {
+	seen := map[string]string{}
+	return func(o metav1.Object) {
+		if uid := string(o.GetUID()); uid != "" {
+			key := fmt.Sprintf("%T %s", o, uid)
+			if first, twice := seen[key]; twice {
+				note := fmt.Sprintf("%s has the UID of %s and is left out: give it another", strings.TrimPrefix(nameOf(o), "/"), first)
+				if !slices.Contains(c.notes, note) {
+					c.notes = append(c.notes, note)
+				}
+				return
+			}
+			seen[key] = strings.TrimPrefix(nameOf(o), "/")
+		}
+		w.Observe(o)
+	}
+}
+
+// noteLostPods notes pods that run on nodes which the input does not have.
+func (c *Cluster) noteLostPods() {
+	n := 0
+	for _, o := range c.others {
+		if p, is := o.(*translate.CompactPod); is && p.Node() != "" && c.nodes[p.Node()] == nil {
+			n++
+		}
+	}
+	if n > 0 {
+		c.Note("%s on nodes that are not in the input: they do not count", quantity.Count(int64(n), "pod"))
+	}
 }
 
 // player plays forecasts of one cluster.
@@ -134,7 +185,13 @@ type player struct {
 func (p *player) with(objects []metav1.Object) {
 	c := p.cluster
 	for _, x := range objects {
+		if _, is := x.(*v1.NodePool); is {
+			c.withoutStandIns()
+		}
 		c.Add(x)
+		if d, is := x.(*appsv1.Deployment); is {
+			c.rollOut(d)
+		}
 	}
 	before := c.notes
 	c.notes = nil
@@ -169,6 +226,7 @@ func (p *player) play(into *Forecast) error {
 // foreign counts the nodes of no NodePool, and what their instances cost.
 func (p *player) foreign() (out ForeignNodes) {
 	c := p.cluster
+	unpriced := map[string]bool{}
 	owned := map[string]bool{}
 	for _, claim := range c.claims {
 		owned[claim.Status.ProviderID] = true
@@ -178,8 +236,14 @@ func (p *player) foreign() (out ForeignNodes) {
 			continue
 		}
 		out.Nodes++
-		out.CostPerHour += dollars(p.market.PriceOf(n.Labels["node.kubernetes.io/instance-type"], capacityType(n), n.Labels["topology.kubernetes.io/zone"]))
+		price := dollars(p.market.PriceOf(n.Labels["node.kubernetes.io/instance-type"], capacityType(n), n.Labels["topology.kubernetes.io/zone"]))
+		if price == 0 || staysFor(n) != "" {
+			unpriced[n.Name] = true
+			continue
+		}
+		out.CostPerHour += price
 	}
+	out.Unpriced = len(unpriced)
 	out.CostPerHour = cents(out.CostPerHour)
 	return out
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -121,7 +122,7 @@ func TestRun_FromScratchLaunchesTheWholeFleet(t *testing.T) {
 	o := hour()
 	o.Scratch = true
 	r := run(t, crowd(60, 1200), o)
-	if r.Now.Nodes != 0 || r.Then.Pods != 1200 || r.WouldRemove.Nodes != 0 || r.Then.GapPercent > 10 {
+	if r.Now.Nodes != 60 || r.Then.Pods != 1200 || r.WouldRemove.Nodes != 0 || r.Then.GapPercent > 10 {
 		t.Errorf("now %+v, then %+v", r.Now, r.Then)
 	}
 }
@@ -154,6 +155,69 @@ func TestRun_WithADeploymentItsPodsCount(t *testing.T) {
 	o.With = []metav1.Object{deploymentOf(c.sets["shop/web-6d4cf56db6"], "batch", 5)}
 	if r := run(t, c, o); r.With.Then.Pods != r.Then.Pods+5 || !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.HasPrefix(n, "with the changes: 1 Deployment") }) {
 		t.Errorf("%d pods, with it %d; notes %q", r.Then.Pods, r.With.Then.Pods, r.Notes)
+	}
+}
+
+// Advice changes what NodePools allow, and says what that saves; the pools stay as they are.
+func TestRun_AdvisesChangesThatAreWorthIt(t *testing.T) {
+	t.Parallel()
+	c, o := crowd(60, 1200), hour()
+	narrow := standInPool()
+	narrow.Name, narrow.UID = "general", "general"
+	narrow.Spec.Disruption.ConsolidationPolicy = v1.ConsolidationWhenEmpty
+	narrow.Spec.Template.Spec.Requirements = append(narrow.Spec.Template.Spec.Requirements, v1.Requirement{Key: label.InstanceType, Operator: corev1.NodeSelectorOpIn, Values: []string{"m5.2xlarge", "m5.4xlarge"}})
+	c.Add(narrow)
+	o.Nodes, o.Advise = AllNodes, true
+	r := run(t, c, o)
+	var changes []string
+	for i, a := range r.Advice {
+		changes = append(changes, a.Change)
+		if a.SavesPerHour <= 0 || a.Percent < worthwhile || a.Mind == "" || !slices.Equal(a.NodePools, []string{"general"}) || i > 0 && a.SavesPerHour > r.Advice[i-1].SavesPerHour {
+			t.Errorf("%+v", a)
+		}
+	}
+	all := strings.Join(changes, "\n")
+	if !strings.Contains(all, "consolidate as soon") || strings.Contains(all, "arm64") { // there is no m5 for arm64
+		t.Errorf("advised:\n%s", all)
+	}
+	if got := c.pools["general"]; got.Spec.Disruption.ConsolidationPolicy != v1.ConsolidationWhenEmpty || len(got.Spec.Template.Spec.Requirements) != 6 {
+		t.Errorf("the pool has become %+v", got.Spec)
+	}
+	var b bytes.Buffer
+	if err := r.WriteMarkdown(&b); err != nil || !strings.Contains(b.String(), "## What would save more") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+	if plain := run(t, crowd(10, 100), hour()); plain.Advised || len(plain.Advice) > 0 {
+		t.Error("advised without being asked")
+	}
+}
+
+func TestVariants_ChangeOnlyWhatTheySay(t *testing.T) {
+	t.Parallel()
+	for i, v := range variants() {
+		p, before := standInPool(), standInPool()
+		if i == 4 {
+			p.Spec.Disruption.ConsolidationPolicy = v1.ConsolidationWhenEmpty
+		}
+		if i == 3 {
+			p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements, v1.Requirement{Key: label.InstanceType, Operator: corev1.NodeSelectorOpIn, Values: []string{"m5.large"}})
+		}
+		if !v.apply(p) {
+			t.Errorf("%s: nothing to change", v.change)
+			continue
+		}
+		if v.apply(p) && i != 2 {
+			t.Errorf("%s: a second time", v.change)
+		}
+		same := 0
+		for k, r := range p.Spec.Template.Spec.Requirements {
+			if reflect.DeepEqual(r, before.Spec.Template.Spec.Requirements[k]) {
+				same++
+			}
+		}
+		if want := map[int]int{0: 4, 1: 4, 2: 4, 3: 5, 4: 5}[i]; same != want {
+			t.Errorf("%s: %d requirements are as before, want %d", v.change, same, want)
+		}
 	}
 }
 

@@ -10,13 +10,16 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
 // What a cluster would know by itself, and files do not say, has a stand-in; each is in the notes
@@ -25,11 +28,15 @@ import (
 // standInName is that of the pool and the class of a cluster that has none.
 const standInName = "simulated"
 
+// standInUID is that of the pool, and claimUID begins those of NodeClaims that are made up.
+const standInUID, claimUID = "simulated-pool", "simulated-claim-"
+
 // complete adds what stands in.
 func (c *Cluster) complete(zones []catalog.Zone, nodes Nodes) {
 	c.ownSets()
-	if len(c.pools) == 0 {
-		c.Note("the cluster has no NodePool: %q stands in, which launches amd64 instances on demand of the families c, m and r from the fifth generation on; give another by --with", standInName)
+	c.allowance()
+	if c.launching() == "" {
+		c.Note("the cluster has no NodePool that launches nodes for pods: %q stands in, which launches amd64 instances on demand of the families c, m and r from the fifth generation on; give another by --with", standInName)
 		c.pools[standInName] = standInPool()
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.pools)) {
@@ -76,7 +83,7 @@ func withDefaults(p *v1.NodePool) {
 
 // standInPool is the pool that guides of Karpenter begin with.
 func standInPool() *v1.NodePool {
-	p := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: standInName, UID: "simulated-pool"}}
+	p := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: standInName, UID: standInUID}}
 	p.Spec.Template.Spec.NodeClassRef = v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.EC2NodeClassKind, Name: standInName}
 	p.Spec.Template.Spec.Requirements = []v1.Requirement{
 		{Key: label.Arch, Operator: corev1.NodeSelectorOpIn, Values: []string{"amd64"}},
@@ -138,6 +145,73 @@ func (c *Cluster) ownSets() {
 	}
 }
 
+// launching is the NodePool that a node of none would be of: the first by weight and name of those
+// that launch nodes for pods; "" if there is none.
+func (c *Cluster) launching() (best string) {
+	weight := func(name string) int32 {
+		if w := c.pools[name].Spec.Weight; w != nil {
+			return *w
+		}
+		return 0
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.pools)) {
+		p := c.pools[name]
+		if p.Spec.Replicas == nil && p.DeletionTimestamp == nil && p.Spec.Template.Spec.NodeClassRef.Group == awsv1.Group && (best == "" || weight(name) > weight(best)) {
+			best = name
+		}
+	}
+	return best
+}
+
+// withoutStandIns forgets the pool that stood in, with the NodeClaims that were made up for its
+// nodes.
+func (c *Cluster) withoutStandIns() {
+	if c.pools[standInName] == nil || c.pools[standInName].UID != standInUID {
+		return
+	}
+	delete(c.pools, standInName)
+	for name, claim := range c.claims {
+		if claim.Labels[v1.LabelNodePool] == standInName && strings.HasPrefix(string(claim.UID), claimUID) {
+			delete(c.claims, name)
+		}
+	}
+}
+
+// allowance works out what PodDisruptionBudgets of manifests allow: nobody has written a status.
+func (c *Cluster) allowance() {
+	for _, name := range slices.Sorted(maps.Keys(c.budgets)) {
+		b := c.budgets[name]
+		if b.Status.ObservedGeneration != 0 || b.Status.ExpectedPods != 0 || b.Status.DisruptionsAllowed != 0 {
+			continue
+		}
+		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+		if err != nil {
+			continue // whoever reads it says so
+		}
+		pods, ready := 0, 0
+		for _, o := range c.others {
+			if p, is := o.(*translate.CompactPod); is && p.Namespace == b.Namespace && selector.Matches(labels.Set(p.Labels)) {
+				pods++
+				if p.Node() != "" {
+					ready++
+				}
+			}
+		}
+		allowed := 0
+		switch {
+		case b.Spec.MaxUnavailable != nil:
+			if most, err := intstr.GetScaledValueFromIntOrPercent(b.Spec.MaxUnavailable, pods, true); err == nil {
+				allowed = most - (pods - ready)
+			}
+		case b.Spec.MinAvailable != nil:
+			if least, err := intstr.GetScaledValueFromIntOrPercent(b.Spec.MinAvailable, pods, true); err == nil {
+				allowed = ready - least
+			}
+		}
+		b.Status.DisruptionsAllowed = int32(max(0, allowed))
+	}
+}
+
 // Nodes says which nodes may be replaced.
 type Nodes string
 
@@ -157,6 +231,7 @@ func (c *Cluster) own(which Nodes) {
 		}
 	}
 	given, foreign := 0, 0
+	kept := map[string]int{}
 	for _, name := range slices.Sorted(maps.Keys(c.nodes)) {
 		n := c.nodes[name]
 		pool := n.Labels[v1.LabelNodePool]
@@ -164,8 +239,12 @@ func (c *Cluster) own(which Nodes) {
 		if n.Spec.ProviderID != "" && has[n.Spec.ProviderID] || n.Labels[label.InstanceType] == "" || !owned && which != AllNodes {
 			continue
 		}
+		if why := staysFor(n); !owned && why != "" {
+			kept[why]++
+			continue
+		}
 		if !owned {
-			pool = c.poolFor(n)
+			pool = c.launching()
 			foreign++
 		}
 		if n.Spec.ProviderID == "" {
@@ -177,9 +256,29 @@ func (c *Cluster) own(which Nodes) {
 	if given > foreign {
 		c.Note("%s of NodePools without a NodeClaim in the input: each counts as a node that is up", quantity.Count(int64(given-foreign), "node"))
 	}
+	for _, why := range slices.Sorted(maps.Keys(kept)) {
+		c.Note("%s: %s; each stays as it is", quantity.Count(int64(kept[why]), "node"), why)
+	}
 	if foreign > 0 {
 		c.Note("%s of no NodePool: each counts as if a NodePool had launched it, and may be replaced", quantity.Count(int64(foreign), "node"))
 	}
+}
+
+// staysFor says why no NodePool can replace a node of none; "" if one can.
+func staysFor(n *corev1.Node) string {
+	_, control := n.Labels["node-role.kubernetes.io/control-plane"]
+	id := n.Spec.ProviderID
+	switch {
+	case control:
+		return "of the control plane"
+	case n.Labels["eks.amazonaws.com/compute-type"] == "fargate":
+		return "of Fargate"
+	case n.Labels[label.OS] == "windows":
+		return "of Windows, for which there are no prices"
+	case id != "" && !strings.HasPrefix(id, "aws:///"):
+		return "of another cloud than AWS"
+	}
+	return ""
 }
 
 // capacityType is how the node is paid for, as its labels say.
@@ -195,23 +294,11 @@ func capacityType(n *corev1.Node) string {
 	return label.OnDemand
 }
 
-// poolFor is the pool that a node of none would be of: the first by weight and name.
-func (c *Cluster) poolFor(*corev1.Node) string {
-	weight := func(name string) int32 {
-		if w := c.pools[name].Spec.Weight; w != nil {
-			return *w
-		}
-		return 0
-	}
-	all := slices.Sorted(maps.Keys(c.pools))
-	return slices.MaxFunc(all, func(a, b string) int { return int(weight(a) - weight(b)) })
-}
-
 // claimFor is the NodeClaim of a node that is up.
 func (c *Cluster) claimFor(n *corev1.Node, pool string) *v1.NodeClaim {
 	p := c.pools[pool]
 	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{
-		Name: "simulated-" + n.Name, UID: types.UID("simulated-claim-" + n.Name), CreationTimestamp: n.CreationTimestamp, Labels: maps.Clone(n.Labels),
+		Name: "simulated-" + n.Name, UID: types.UID(claimUID + n.Name), CreationTimestamp: n.CreationTimestamp, Labels: maps.Clone(n.Labels),
 	}}
 	claim.Labels[v1.LabelNodePool], claim.Labels[label.CapacityType] = pool, capacityType(n)
 	claim.Spec.NodeClassRef = p.Spec.Template.Spec.NodeClassRef

@@ -47,11 +47,14 @@ func thousands(d float64) string {
 }
 
 // above is how far a cost is above its bound.
-func above(percent float64) string {
-	if percent >= 1000 {
-		return fmt.Sprintf("%.0f times", percent/100+1)
+func above(x Fleet) string {
+	switch {
+	case x.BoundPerHour == 0:
+		return "-"
+	case x.GapPercent >= 1000:
+		return fmt.Sprintf("%.0f times", x.GapPercent/100+1)
 	}
-	return fmt.Sprintf("%.1f %%", percent)
+	return fmt.Sprintf("%.1f %%", x.GapPercent)
 }
 
 // brief keeps the first two clauses of a reason; JSON has all.
@@ -74,7 +77,11 @@ func (r *Report) page() page {
 	if r.Scratch {
 		intro.lines = append(intro.lines, "The nodes that may be replaced are left out, as if their fleet were launched from nothing.")
 	}
-	p.parts = append([]part{intro, r.Forecast.summary(r.Scratch)}, r.Forecast.details()...)
+	p.parts = []part{intro, r.Forecast.summary(r.Scratch)}
+	if r.Advised {
+		p.parts = append(p.parts, r.advice())
+	}
+	p.parts = append(p.parts, r.Forecast.details()...)
 	if len(r.NotCarriedOut) > 0 {
 		not := part{heading: "Not carried out", table: [][]string{{"Object", "Field", "What happens", "Remedy"}}}
 		for _, u := range r.NotCarriedOut {
@@ -102,16 +109,14 @@ func (f *Forecast) summary(scratch bool) part {
 	row := func(name string, x Fleet) []string {
 		return []string{
 			name, fmt.Sprint(x.Nodes), fmt.Sprint(x.Pods), money(x.CostPerHour), monthly(x.CostPerHour), money(x.BoundPerHour),
-			above(x.GapPercent), fmt.Sprintf("%.0f %%", x.CPUPercent), fmt.Sprintf("%.0f %%", x.MemoryPercent),
+			above(x), fmt.Sprintf("%.0f %%", x.CPUPercent), fmt.Sprintf("%.0f %%", x.MemoryPercent),
 		}
 	}
 	out := part{heading: "Now and then", table: [][]string{{"", "Nodes", "Pods", "An hour", "A month", "At least", "Above", "CPU", "Memory"}, row("now", f.Now), row("then", f.Then)}}
 	if scratch {
-		out.table = append(out.table[:1], row("then", f.Then))
-	} else {
-		out.after = append(out.after, f.verdict())
+		out.table[2][0] = "anew"
 	}
-	out.after = append(out.after, `"At least" is what no fleet for these pods can cost less than, proven; "above" is how far the cost is above it.`)
+	out.after = []string{f.verdict(), `"At least" is what no fleet for these pods can cost less than, proven; "above" is how far the cost is above it.`}
 	if n := len(f.WouldRemove.LostPods); n > 0 {
 		out.after = append(out.after, fmt.Sprintf("Of the pods, %d would be lost: no controller creates them anew.", n))
 	}
@@ -119,7 +124,10 @@ func (f *Forecast) summary(scratch bool) part {
 		out.after = append(out.after, fmt.Sprintf("%s would run on nodes of no NodePool, which have room for them.", count(n, "pod")))
 	}
 	if f.Foreign.Nodes > 0 {
-		out.after = append(out.after, fmt.Sprintf("Beside these, %s of no NodePool at %s an hour stay as they are.", count(int64(f.Foreign.Nodes), "node"), money(f.Foreign.CostPerHour)))
+		out.after = append(out.after, fmt.Sprintf("Beside these, %s of no NodePool at %s an hour stay.", count(int64(f.Foreign.Nodes), "node"), money(f.Foreign.CostPerHour)))
+		if n := f.Foreign.Unpriced; n > 0 {
+			out.after = append(out.after, fmt.Sprintf("Of these, the price of %d is not known and not counted.", n))
+		}
 	}
 	if n := len(f.Now.Unpriced); n > 0 {
 		out.after = append(out.after, fmt.Sprintf("Nobody knows the price of %s, such as %s: neither these nor their pods are in the figures.", count(int64(n), "node"), f.Now.Unpriced[0]))
@@ -134,12 +142,14 @@ func (f *Forecast) verdict() string {
 		after += ", and more would follow"
 	}
 	switch s := f.Saving(); {
-	case f.WouldRemove.Nodes == 0 && len(f.WouldLaunch) == 0:
+	case f.WouldRemove.Nodes == 0 && len(f.WouldLaunch) == 0 && f.Settled:
 		return "Nothing would change."
+	case f.WouldRemove.Nodes == 0 && len(f.WouldLaunch) == 0:
+		return fmt.Sprintf("Nothing would change within %s, and something may after that.", duration(f.Seconds))
 	case s >= 0:
 		return fmt.Sprintf("The fleet would cost %s less an hour (%.1f %%), which is %s a month, %s.", money(s), f.SavingPercent(), monthly(s), after)
 	default:
-		return fmt.Sprintf("The fleet would cost %s more an hour (%.1f %%), because pods that wait get nodes, %s.", money(-s), -f.SavingPercent(), after)
+		return fmt.Sprintf("The fleet would cost %s more an hour (%.1f %%), %s: nodes are launched for pods that wait, or for static NodePools.", money(-s), -f.SavingPercent(), after)
 	}
 }
 

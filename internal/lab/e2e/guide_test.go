@@ -86,6 +86,7 @@ func fates() map[string]map[string]fate {
 			"write a dump without Karpenter":          {because: "as the one before"},
 			"read a dump":                             {because: simulated},
 			"another NodePool":                        {because: simulated},
+			"a report with advice":                    {because: simulated},
 			"more replicas, from nothing, for longer": {because: simulated},
 			"check a change of a NodePool":            {because: simulated},
 			"for other programs":                      {because: "TestSimulateGuide_TheBlocksDoWhatTheGuideSays reads the same field"},

@@ -10,7 +10,14 @@ import (
 func fleetOf(in engine.Input, prices map[priced]quantity.Money) Fleet {
 	in.Policy.NodeCost = 0
 	out, pools := Fleet{Audit: engine.Audit(in)}, map[string]*PoolFleet{}
+	static := map[string]bool{}
+	for _, p := range in.Snapshot.Pools() {
+		static[p.Name] = p.Static
+	}
 	for c := range in.Snapshot.EachClaim() {
+		if static[c.Pool] {
+			out.Static += prices[of(c)]
+		}
 		p := pools[c.Pool]
 		if p == nil {
 			p = &PoolFleet{Pool: c.Pool}

@@ -33,7 +33,9 @@ type Answer struct {
 	Evicted   int64     // pods that lose their node and are created anew
 	Lost      []string  // pods that lose their node and nothing creates anew, namespace/name
 	// Waiting is why pods have no place in the end, as the last plan says.
-	Waiting   []plan.Outcome
+	Waiting []plan.Outcome
+	// Unsettled are pods, namespace/name, that are about to get a place as the time ends.
+	Unsettled []string
 	Standings plan.Standings // in the end
 	Played    time.Duration
 	// Settled says that nothing is left to do or to wait for; else something is due after For.
@@ -48,7 +50,10 @@ type Fleet struct {
 	Elsewhere         int64 // the same of all other nodes
 	Used, Allocatable quantity.Resources
 	Audit             plan.Audit
-	ByPool            []PoolFleet // by name
+	// Static is what the nodes of static NodePools cost, which Audit leaves out: they stay whatever
+	// the pods need.
+	Static quantity.Money
+	ByPool []PoolFleet // by name
 }
 
 // PoolFleet is the nodes of one NodePool.
@@ -86,11 +91,18 @@ func Play(q Question) (Answer, error) {
 		return Answer{}, err
 	}
 	w.answer.Now = fleetOf(w.input(engine.Memory{}), w.prices)
+	if q.Scratch {
+		w.scratch()
+		if err := w.write(); err != nil {
+			return Answer{}, err
+		}
+	}
 	memory, err := w.play()
 	if err != nil {
 		return Answer{}, err
 	}
 	in := w.input(memory)
+	w.answer.Unsettled = w.unsettled()
 	w.answer.Then, w.answer.Standings = fleetOf(in, w.prices), engine.Standings(in)
 	w.answer.Played = w.now.Sub(q.Now)
 	return w.answer, nil
@@ -138,33 +150,28 @@ func (w *world) input(m engine.Memory) engine.Input {
 // returns when to plan again if nothing was done; zero for never.
 func (w *world) carryOut(p plan.Plan) (until time.Time, did bool) {
 	for _, a := range p.Actions {
+		one := false
 		switch a := a.(type) {
 		case plan.Launch:
-			did = w.launch(a) || did
+			one = w.launch(a)
 		case plan.Nominate:
-			w.nominate(a)
-			did = true
+			one = w.nominate(a)
 		case plan.Bind:
-			w.bind(a.Pod, a.Node)
-			did = true
+			one = w.bind(a.Pod, a.Node)
 		case plan.Release:
-			w.retaint(a.Node, a.Puts, append([]cluster.Taint{a.Taint}, a.Lifts...))
-			did = true
+			one = w.retaint(a.Node, a.Puts, append([]cluster.Taint{a.Taint}, a.Lifts...))
 		case plan.Close:
-			w.retaint(a.Node, []cluster.Taint{a.Taint}, nil)
-			did = true
+			one = w.retaint(a.Node, []cluster.Taint{a.Taint}, nil)
 		case plan.Disrupt:
-			w.disrupt(a.Claim, &cluster.Disrupting{Reason: string(a.Why), Since: w.now})
-			did = true
+			one = w.disrupt(a.Claim, &cluster.Disrupting{Reason: string(a.Why), Since: w.now})
 		case plan.Restore:
-			w.disrupt(a.Claim, nil)
-			did = true
+			one = w.disrupt(a.Claim, nil)
 		case plan.Delete:
-			w.remove(a)
-			did = true
+			one = w.remove(a)
 		case plan.Wait:
 			until = a.Until
 		}
+		did = did || one
 	}
 	for _, o := range p.Outcomes {
 		if o.Verdict != plan.OnNode {
@@ -189,6 +196,22 @@ func (w *world) launch(l plan.Launch) bool {
 		w.answer.Launches = append(w.answer.Launches, Launch{At: w.now.Sub(w.question.Now), Plan: l, Type: o.Type.Name, Zone: o.Of.Zone, Price: o.Of.Price})
 	}
 	return ok
+}
+
+// unsettled lists the pods that run nowhere and are not among those that have no place.
+func (w *world) unsettled() (out []string) {
+	waiting := map[string]bool{}
+	for _, o := range w.answer.Waiting {
+		for _, id := range o.Pods {
+			waiting[id] = true
+		}
+	}
+	for p := range w.snapshot.EachPod() {
+		if p.Node == "" && p.Moves() && !waiting[p.ID()] {
+			out = append(out, p.ID())
+		}
+	}
+	return out
 }
 
 // unplaced are the outcomes of pods that have no place.

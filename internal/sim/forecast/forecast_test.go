@@ -140,7 +140,7 @@ func TestPlay_WhatIsUnderWayIsDoneFirst(t *testing.T) {
 func TestPlay_FromScratchNoNodeOfAPoolIsThere(t *testing.T) {
 	t.Parallel()
 	a := play(t, world(3, 3), func(q *forecast.Question) { q.Scratch = true })
-	if a.Now.Nodes != 0 || a.Then.Pods != 6 || a.Then.Audit.Cost != 800_000_000 || len(a.Removals) > 0 {
+	if a.Now.Nodes != 2 || a.Now.Audit.Cost != 1_600_000_000 || a.Then.Pods != 6 || a.Then.Audit.Cost != 800_000_000 || len(a.Removals) > 0 {
 		t.Errorf("%+v", a)
 	}
 }
@@ -177,6 +177,40 @@ func TestPlay_LeavesTheSnapshotAndGivesTheSameAnswer(t *testing.T) {
 	}
 	if !reflect.DeepEqual(before, s.Objects()) {
 		t.Error("the snapshot has changed")
+	}
+}
+
+// A pod of another scheduler is placed by that one, and takes room as any other.
+func TestPlay_PodsOfOtherSchedulersComeBackToo(t *testing.T) {
+	t.Parallel()
+	o := world(2, 1, 1)
+	for i := range o.Pods {
+		o.Pods[i].OtherScheduler = true
+	}
+	if a := play(t, o, nil); a.Then.Pods+int64(len(a.Waiting)) < 4 || len(a.Unsettled) > 0 || a.Then.Pods != 4 {
+		t.Errorf("%d pods run, waiting %+v, unsettled %v", a.Then.Pods, a.Waiting, a.Unsettled)
+	}
+}
+
+func TestPlay_ANodeThatHasJoinedGetsReady(t *testing.T) {
+	t.Parallel()
+	o := world(0)
+	o.Nodes[0].Ready, o.Claims[0].Initialized = false, false
+	o.Nodes[0].Taints = []cluster.Taint{{Key: "node.kubernetes.io/not-ready", Effect: cluster.NoSchedule}, engine.DefaultPolicy().StartupTaint}
+	for i := range 6 {
+		o.Pods = append(o.Pods, pod(fmt.Sprint("w", i), ""))
+	}
+	if a := play(t, o, nil); len(a.Launches) > 0 || a.Then.Pods != 6 {
+		t.Errorf("%d launches, %d pods run", len(a.Launches), a.Then.Pods)
+	}
+}
+
+func TestPlay_NodesOfStaticPoolsHaveTheirCost(t *testing.T) {
+	t.Parallel()
+	o := world(1, 0)
+	o.Pools[0].Static, o.Pools[0].Replicas = true, 2
+	if a := play(t, o, nil); a.Then.Nodes != 2 || a.Then.Static != 1_600_000_000 {
+		t.Errorf("%+v", a.Then)
 	}
 }
 

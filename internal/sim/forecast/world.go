@@ -98,13 +98,33 @@ func (w *world) begin() {
 	}
 	for c := range w.snapshot.EachClaim() {
 		switch {
-		case c.Deleting || w.question.Scratch:
+		case c.Deleting:
 			w.end(w.claim(c.Name))
 		case !c.Registered && c.Launched:
 			w.join(w.claim(c.Name))
 		case !c.Registered:
 			w.boot(*c)
+		case !c.Initialized:
+			w.ready(c)
 		}
+	}
+	w.answer.Lost = nil // that was before
+}
+
+// ready lets a node that has joined get ready, without the startup taints of other programs.
+func (w *world) ready(c *cluster.Claim) {
+	if n := w.node(c.Node); n != nil {
+		n.Ready = true
+		n.Taints = slices.DeleteFunc(slices.Clone(n.Taints), func(t cluster.Taint) bool {
+			return slices.Contains(c.StartupTaints, t) || t.Key == "node.kubernetes.io/not-ready"
+		})
+	}
+}
+
+// scratch removes all nodes of NodePools.
+func (w *world) scratch() {
+	for c := range w.snapshot.EachClaim() {
+		w.end(w.claim(c.Name))
 	}
 }
 
@@ -155,30 +175,35 @@ func (w *world) join(c *cluster.Claim) {
 	}
 }
 
-func (w *world) nominate(a plan.Nominate) {
-	if p := w.pod(a.Pod); p != nil {
-		p.Nominated, p.NominatedByUs = a.Node, true
-	}
-}
-
-// land binds the pod where the kube-scheduler would, if the node is open for pods. It says
-// whether it did.
-func (w *world) land(id, node string) bool {
-	p, n := w.pod(id), w.node(node)
-	if p == nil || n == nil || p.Node != "" || p.OtherScheduler || n.Disrupted || n.Cordoned || !n.Ready ||
-		slices.Contains(n.Taints, w.question.Policy.WithDefaults().StartupTaint) {
+func (w *world) nominate(a plan.Nominate) bool {
+	p := w.pod(a.Pod)
+	if p == nil || p.Nominated == a.Node {
 		return false
 	}
-	w.bind(id, node)
+	p.Nominated, p.NominatedByUs = a.Node, true
 	return true
 }
 
-// bind lets the pod run, and be ready at once.
-func (w *world) bind(id, node string) {
-	if p, n := w.pod(id), w.node(node); p != nil && n != nil {
-		p.Node, p.Unschedulable, p.NotReady, p.NotStarted = node, false, false, false
-		w.event(p, n)
+// land binds the pod where its scheduler would, if the node is open for pods. It says whether it
+// did.
+func (w *world) land(id, node string) bool {
+	p, n := w.pod(id), w.node(node)
+	if p == nil || n == nil || p.Node != "" || n.Disrupted || n.Cordoned || !n.Ready ||
+		slices.Contains(n.Taints, w.question.Policy.WithDefaults().StartupTaint) {
+		return false
 	}
+	return w.bind(id, node)
+}
+
+// bind lets the pod run, and be ready at once.
+func (w *world) bind(id, node string) bool {
+	p, n := w.pod(id), w.node(node)
+	if p == nil || n == nil || p.Node != "" {
+		return false
+	}
+	p.Node, p.Unschedulable, p.NotReady, p.NotStarted = node, false, false, false
+	w.event(p, n)
+	return true
 }
 
 // event notes on the NodeClaim of the node that a pod came or left.
@@ -190,21 +215,22 @@ func (w *world) event(p *cluster.Pod, n *cluster.Node) {
 
 // retaint puts taints on a node and takes others off. A node without the daemon's taint is
 // initialized.
-func (w *world) retaint(name string, puts, lifts []cluster.Taint) {
+func (w *world) retaint(name string, puts, lifts []cluster.Taint) bool {
 	n := w.node(name)
 	if n == nil {
-		return
+		return false
 	}
 	n.Taints = slices.DeleteFunc(slices.Concat(n.Taints, puts), func(t cluster.Taint) bool { return slices.Contains(lifts, t) })
 	if c := w.claim(n.Claim); c != nil && !c.Initialized && !slices.Contains(n.Taints, w.question.Policy.WithDefaults().StartupTaint) {
 		c.Initialized, c.InitializedAt = true, w.now
 	}
+	return true
 }
 
-func (w *world) disrupt(name string, why *cluster.Disrupting) {
+func (w *world) disrupt(name string, why *cluster.Disrupting) bool {
 	c := w.claim(name)
 	if c == nil {
-		return
+		return false
 	}
 	if c.Disrupting = why; why == nil {
 		c.Move = nil
@@ -212,13 +238,14 @@ func (w *world) disrupt(name string, why *cluster.Disrupting) {
 	if n := w.node(c.Node); n != nil {
 		n.Disrupted = why != nil
 	}
+	return true
 }
 
 // remove drains the node and ends its instance.
-func (w *world) remove(a plan.Delete) {
+func (w *world) remove(a plan.Delete) bool {
 	c := w.claim(a.Claim)
 	if c == nil {
-		return
+		return false
 	}
 	r := Removal{
 		At: w.now.Sub(w.question.Now), Claim: c.Name, Node: c.Node, Pool: c.Pool, Type: c.InstanceType, CapacityType: c.CapacityType,
@@ -227,6 +254,7 @@ func (w *world) remove(a plan.Delete) {
 	r.Evicted = w.end(c)
 	w.answer.Evicted += r.Evicted
 	w.answer.Removals = append(w.answer.Removals, r)
+	return true
 }
 
 // end removes the NodeClaim with its node, and returns how many of its pods come back.
@@ -238,7 +266,7 @@ func (w *world) end(c *cluster.Claim) (evicted int64) {
 			case x == nil || x.Node != c.Node: // it has left
 			case !x.Moves():
 				w.pods[p.ID()] = nil
-			case x.Lost():
+			case x.Lost() && !w.question.Scratch:
 				w.answer.Lost = append(w.answer.Lost, p.ID())
 				w.pods[p.ID()] = nil
 			default:
