@@ -41,9 +41,9 @@ func poolOf(all []poolForetold, name string) poolForetold {
 // of a NodePool, makes the change, and compares.
 func simulateForetellsWhatTheDaemonDoes(t *testing.T, d *daemonLab) {
 	m := d.halfFull(t, "foretold")
-	user := d.terminal(t)
-	kubeconfig := d.kubeconfigOfReader(t, user)
-	user.env = append(user.env, "KUBECONFIG="+kubeconfig)
+	deployer, user := d.terminal(t), d.terminal(t)
+	deployer.env = append(deployer.env, "KUBECONFIG="+d.kubeconfigOfDeployer(t))
+	user.env = append(user.env, "KUBECONFIG="+d.kubeconfigOfReader(t, deployer))
 	m.pool.budget = ""
 	text, err := json.Marshal(m.pool.object())
 	if err != nil {
@@ -66,8 +66,7 @@ func simulateForetellsWhatTheDaemonDoes(t *testing.T, d *daemonLab) {
 	}
 	// What is foretold is what a daemon does that starts now: one that has just launched nodes
 	// would leave them alone for a while.
-	admin := d.terminal(t)
-	admin.must(t, "kubectl -n "+install.DefaultNamespace+" delete pods --all --wait=true")
+	deployer.must(t, "kubectl -n "+install.DefaultNamespace+" delete pods --all --wait=true")
 	d.allow(t, m)
 	eventually(t, func() error { return d.over(t, m) })
 	after := ask("karpenterd simulate -o json")
@@ -80,9 +79,9 @@ func simulateForetellsWhatTheDaemonDoes(t *testing.T, d *daemonLab) {
 }
 
 // kubeconfigOfReader writes a kubeconfig of somebody who may get and list, and nothing else.
-func (d *daemonLab) kubeconfigOfReader(t *testing.T, admin *terminal) (path string) {
+func (d *daemonLab) kubeconfigOfReader(t *testing.T, deployer *terminal) (path string) {
 	t.Helper()
-	token := admin.must(t, `kubectl create serviceaccount reader -n default >/dev/null
+	token := deployer.must(t, `kubectl create serviceaccount reader -n default >/dev/null
 kubectl create clusterrole reader --verb=get,list --resource='*.*' >/dev/null
 kubectl create clusterrolebinding reader --clusterrole=reader --serviceaccount=default:reader >/dev/null
 kubectl create token reader -n default`)
