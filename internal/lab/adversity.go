@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
@@ -334,7 +335,12 @@ func (l *Lab) nodeFaults() []faults.Fault {
 			if err := x.broken(ctx, node); err != nil {
 				return nil, err
 			}
-			return func(ctx context.Context) error { return l.ResumeKubelet(ctx, node) }, nil
+			return func(ctx context.Context) error {
+				if err := l.ResumeKubelet(ctx, node); !apierrors.IsNotFound(err) {
+					return err
+				}
+				return nil // the node was replaced meanwhile
+			}, nil
 		}})
 	}
 	return append(out, l.instanceFaults()...)
