@@ -189,11 +189,7 @@ func judge(r *simulate.Report, fails []condition) error {
 	for _, c := range fails {
 		switch {
 		case c.saving < 0 && len(last.CannotBePlaced) > 0 && len(last.CannotBePlaced[0].Example) > 0:
-			pods := 0
-			for _, u := range last.CannotBePlaced {
-				pods += u.Pods
-			}
-			return foundError{fmt.Errorf("simulate: --fail-if %s: %s cannot be placed, such as %s", c.text, quantity.Count(int64(pods), "pod"), last.CannotBePlaced[0].Example[0])}
+			return foundError{fmt.Errorf("simulate: --fail-if %s: %s cannot be placed, such as %s", c.text, quantity.Count(int64(last.UnplacedPods()), "pod"), last.CannotBePlaced[0].Example[0])}
 		case c.saving >= 0 && last.SavingPercent() > c.saving:
 			return foundError{fmt.Errorf("simulate: --fail-if %s: %.1f %% would be saved", c.text, last.SavingPercent())}
 		}

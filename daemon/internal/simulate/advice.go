@@ -144,20 +144,13 @@ func (p *player) advise(base *Forecast) ([]Advice, error) {
 			return nil, fmt.Errorf("%s: %w", v.change, err)
 		}
 		saves := cents(base.Then.CostPerHour - f.Then.CostPerHour)
-		if base.Then.CostPerHour == 0 || 100*saves < worthwhile*base.Then.CostPerHour || unplacedPods(&f) > unplacedPods(base) {
+		if base.Then.CostPerHour == 0 || 100*saves < worthwhile*base.Then.CostPerHour || f.UnplacedPods() > base.UnplacedPods() {
 			continue
 		}
 		out = append(out, Advice{v.change, changed, saves, cents(saves * HoursPerMonth), tenth(100 * saves / base.Then.CostPerHour), v.mind})
 	}
 	slices.SortStableFunc(out, func(a, b Advice) int { return cmp.Compare(b.SavesPerHour, a.SavesPerHour) })
 	return out, nil
-}
-
-func unplacedPods(f *Forecast) (n int) {
-	for _, u := range f.CannotBePlaced {
-		n += u.Pods
-	}
-	return n
 }
 
 // advice is the part of the page.

@@ -3,6 +3,7 @@ package simulate
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -303,11 +304,8 @@ func replicas(set *appsv1.ReplicaSet) int32 {
 func (c *Cluster) thin(controller types.UID, most int) {
 	var pods []*translate.CompactPod
 	var names []string
-	for _, name := range slices.Sorted(maps.Keys(c.others)) {
-		p, is := c.others[name].(*translate.CompactPod)
-		if owner := ownerOf(p, is); is && owner != nil && owner.UID == controller {
-			pods, names = append(pods, p), append(names, name)
-		}
+	for name, p := range c.podsOf(controller) {
+		pods, names = append(pods, p), append(names, name)
 	}
 	if len(pods) <= most {
 		return
@@ -316,7 +314,7 @@ func (c *Cluster) thin(controller types.UID, most int) {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { // those that stay come first
+	slices.SortFunc(order, func(a, b int) int { // those that stay come first
 		x, y := pods[a], pods[b]
 		if runs := (x.Node() != ""); runs != (y.Node() != "") {
 			if runs {
@@ -324,7 +322,7 @@ func (c *Cluster) thin(controller types.UID, most int) {
 			}
 			return 1
 		}
-		return x.CreationTimestamp.Compare(y.CreationTimestamp.Time)
+		return cmp.Or(x.CreationTimestamp.Compare(y.CreationTimestamp.Time), strings.Compare(names[a], names[b]))
 	})
 	for _, i := range order[most:] {
 		delete(c.others, names[i])
@@ -338,11 +336,7 @@ func (c *Cluster) thinByOrdinal(set *appsv1.StatefulSet) {
 	if set.Spec.Ordinals != nil {
 		first = int64(set.Spec.Ordinals.Start)
 	}
-	for key, o := range c.others {
-		p, is := o.(*translate.CompactPod)
-		if owner := ownerOf(p, is); !is || owner == nil || owner.UID != set.UID {
-			continue
-		}
+	for key, p := range c.podsOf(set.UID) {
 		number, err := strconv.ParseInt(strings.TrimPrefix(p.Name, set.Name+"-"), 10, 64)
 		if err == nil && number >= first+int64(*set.Spec.Replicas) {
 			delete(c.others, key)
@@ -350,9 +344,24 @@ func (c *Cluster) thinByOrdinal(set *appsv1.StatefulSet) {
 	}
 }
 
-func ownerOf(p *translate.CompactPod, is bool) *metav1.OwnerReference {
-	if !is {
-		return nil
+// pods goes through the pods, with their keys in others, in no order. They may be deleted meanwhile.
+func (c *Cluster) pods() iter.Seq2[string, *translate.CompactPod] {
+	return func(yield func(string, *translate.CompactPod) bool) {
+		for key, o := range c.others {
+			if p, is := o.(*translate.CompactPod); is && !yield(key, p) {
+				return
+			}
+		}
 	}
-	return metav1.GetControllerOf(p)
+}
+
+// podsOf are those that the controller owns.
+func (c *Cluster) podsOf(controller types.UID) iter.Seq2[string, *translate.CompactPod] {
+	return func(yield func(string, *translate.CompactPod) bool) {
+		for key, p := range c.pods() {
+			if owner := metav1.GetControllerOf(p); owner != nil && owner.UID == controller && !yield(key, p) {
+				return
+			}
+		}
+	}
 }

@@ -27,8 +27,8 @@ func TestRun_AnotherPoolTakesThePlaceOfTheStandIn(t *testing.T) {
 	o := hour()
 	o.With, o.Scratch = []metav1.Object{none}, true
 	r := run(t, groups(), o)
-	if len(r.With.WouldLaunch) > 0 || unplacedPods(r.With) != 14 || r.Now.Nodes != 9 || r.SavingPercent() < 50 {
-		t.Errorf("with a pool that launches nothing: launches %+v, %d pods wait; as it is %+v", r.With.WouldLaunch, unplacedPods(r.With), r.Forecast)
+	if len(r.With.WouldLaunch) > 0 || r.With.UnplacedPods() != 14 || r.Now.Nodes != 9 || r.SavingPercent() < 50 {
+		t.Errorf("with a pool that launches nothing: launches %+v, %d pods wait; as it is %+v", r.With.WouldLaunch, r.With.UnplacedPods(), r.Forecast)
 	}
 }
 
@@ -40,7 +40,7 @@ func TestRun_NodesOfGroupsGoToAPoolThatLaunchesForPods(t *testing.T) {
 	static.Name, static.UID, static.Spec.Replicas = "a-static", "static", &one
 	c.Add(static)
 	r := run(t, c, hour())
-	if slices.ContainsFunc(r.WouldRemove.Reasons, func(x Reason) bool { return x.Why == "Surplus" }) || r.Now.Pools[0].Name != standInName || unplacedPods(&r.Forecast) != 1 {
+	if slices.ContainsFunc(r.WouldRemove.Reasons, func(x Reason) bool { return x.Why == "Surplus" }) || r.Now.Pools[0].Name != standInName || r.UnplacedPods() != 1 {
 		t.Errorf("%+v, removals %+v", r.Now, r.WouldRemove.Reasons)
 	}
 }

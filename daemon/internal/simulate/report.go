@@ -153,6 +153,14 @@ func (f *Forecast) SavingPercent() float64 {
 	return tenth(100 * f.Saving() / f.Now.CostPerHour)
 }
 
+// UnplacedPods is how many pods have no place in the end.
+func (f *Forecast) UnplacedPods() (n int) {
+	for _, u := range f.CannotBePlaced {
+		n += u.Pods
+	}
+	return n
+}
+
 func dollars(m quantity.Money) float64 { return float64(m) / quantity.NanoDollars }
 
 // cents rounds to a hundredth of a cent, as prices have it.

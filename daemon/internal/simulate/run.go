@@ -16,6 +16,7 @@ import (
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/sim/forecast"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
@@ -99,7 +100,7 @@ func (c *Cluster) nodesByDefault() Nodes {
 		return OwnedNodes
 	}
 	for _, n := range c.nodes {
-		if c.pools[n.Labels["karpenter.sh/nodepool"]] != nil {
+		if c.pools[n.Labels[v1.LabelNodePool]] != nil {
 			return OwnedNodes
 		}
 	}
@@ -110,31 +111,22 @@ func (c *Cluster) nodesByDefault() Nodes {
 func (c *Cluster) build(facts []catalog.Fact, sold catalog.Market, now time.Time) *world.World {
 	w := world.New(facts, sold, func() time.Time { return now })
 	observe := c.distinct(w)
-	for _, name := range slices.Sorted(maps.Keys(c.classes)) {
-		observe(c.classes[name])
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.pools)) {
-		observe(c.pools[name])
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.claims)) {
-		observe(c.claims[name])
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.nodes)) {
-		observe(c.nodes[name])
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.sets)) {
-		observe(c.sets[name])
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.stateful)) {
-		observe(c.stateful[name])
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.budgets)) {
-		observe(c.budgets[name])
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.others)) {
-		observe(c.others[name])
-	}
+	inOrder(c.classes, observe)
+	inOrder(c.pools, observe)
+	inOrder(c.claims, observe)
+	inOrder(c.nodes, observe)
+	inOrder(c.sets, observe)
+	inOrder(c.stateful, observe)
+	inOrder(c.budgets, observe)
+	inOrder(c.others, observe)
 	return w
+}
+
+// inOrder calls do with each object, by name.
+func inOrder[T metav1.Object](objects map[string]T, do func(metav1.Object)) {
+	for _, name := range slices.Sorted(maps.Keys(objects)) {
+		do(objects[name])
+	}
 }
 
 // distinct returns what hands objects to the world, in the order in which it is called. Of two of
@@ -160,8 +152,8 @@ func (c *Cluster) distinct(w *world.World) func(metav1.Object) {
 // noteLostPods notes pods that run on nodes which the input does not have.
 func (c *Cluster) noteLostPods() {
 	n := 0
-	for _, o := range c.others {
-		if p, is := o.(*translate.CompactPod); is && p.Node() != "" && c.nodes[p.Node()] == nil {
+	for _, p := range c.pods() {
+		if p.Node() != "" && c.nodes[p.Node()] == nil {
 			n++
 		}
 	}
@@ -226,25 +218,24 @@ func (p *player) play(into *Forecast) error {
 // foreign counts the nodes of no NodePool, and what their instances cost.
 func (p *player) foreign() (out ForeignNodes) {
 	c := p.cluster
-	unpriced := map[string]bool{}
 	owned := map[string]bool{}
 	for _, claim := range c.claims {
 		owned[claim.Status.ProviderID] = true
 	}
+	var cost quantity.Money
 	for _, n := range c.nodes {
 		if n.Spec.ProviderID != "" && owned[n.Spec.ProviderID] {
 			continue
 		}
 		out.Nodes++
-		price := dollars(p.market.PriceOf(n.Labels["node.kubernetes.io/instance-type"], capacityType(n), n.Labels["topology.kubernetes.io/zone"]))
+		price := p.market.PriceOf(n.Labels[label.InstanceType], capacityType(n), n.Labels[label.Zone])
 		if price == 0 || staysFor(n) != "" {
-			unpriced[n.Name] = true
+			out.Unpriced++
 			continue
 		}
-		out.CostPerHour += price
+		cost += price
 	}
-	out.Unpriced = len(unpriced)
-	out.CostPerHour = cents(out.CostPerHour)
+	out.CostPerHour = cents(dollars(cost))
 	return out
 }
 

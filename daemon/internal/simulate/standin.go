@@ -19,7 +19,6 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
-	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
 // What a cluster would know by itself, and files do not say, has a stand-in; each is in the notes
@@ -189,8 +188,8 @@ func (c *Cluster) allowance() {
 			continue // whoever reads it says so
 		}
 		pods, ready := 0, 0
-		for _, o := range c.others {
-			if p, is := o.(*translate.CompactPod); is && p.Namespace == b.Namespace && selector.Matches(labels.Set(p.Labels)) {
+		for _, p := range c.pods() {
+			if p.Namespace == b.Namespace && selector.Matches(labels.Set(p.Labels)) {
 				pods++
 				if p.Node() != "" {
 					ready++
