@@ -142,6 +142,9 @@ func (o Options) env() []corev1.EnvVar {
 	if o.QueueName != "" {
 		env = append(env, corev1.EnvVar{Name: EnvInterruptionQueue, Value: o.QueueName})
 	}
+	if o.Mode == ModeShadow {
+		env = append(env, corev1.EnvVar{Name: EnvShadow, Value: strconv.FormatBool(true)})
+	}
 	if o.FIPS {
 		env = append(env, corev1.EnvVar{Name: EnvFIPS, Value: strconv.FormatBool(true)})
 	}

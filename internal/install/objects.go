@@ -44,23 +44,16 @@ func parsed(documents [][]byte) ([]*unstructured.Unstructured, error) {
 
 // Objects returns the objects that the daemon needs in the cluster, in the order in
 // which they must be applied: the CustomResourceDefinitions first, the Deployment last.
-// They are deleted in the reverse order. A namespace that Kubernetes itself makes is not
+// They are deleted in the reverse order. A shadow has no CustomResourceDefinitions. A namespace that Kubernetes itself makes is not
 // in the result.
 func Objects(options Options) ([]*unstructured.Unstructured, error) {
 	o := options.withDefaults()
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	out, err := CRDs()
+	out, err := o.definitions()
 	if err != nil {
 		return nil, err
-	}
-	if o.LegacyAPI {
-		older, err := LegacyCRDs()
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, older...)
 	}
 	for _, object := range o.typed() {
 		converted, err := toUnstructured(object)
@@ -70,6 +63,20 @@ func Objects(options Options) ([]*unstructured.Unstructured, error) {
 		out = append(out, converted)
 	}
 	return out, nil
+}
+
+// definitions are those that the installation brings. A shadow brings none: the kinds are there, or
+// the cluster does without.
+func (o Options) definitions() ([]*unstructured.Unstructured, error) {
+	if o.Mode == ModeShadow {
+		return nil, nil
+	}
+	out, err := CRDs()
+	if err != nil || !o.LegacyAPI {
+		return out, err
+	}
+	older, err := LegacyCRDs()
+	return append(out, older...), err
 }
 
 func (o Options) typed() []runtime.Object {
@@ -86,9 +93,9 @@ func (o Options) typed() []runtime.Object {
 			TypeMeta: kind(rbacAPI, "ClusterRoleBinding"), ObjectMeta: o.meta(""),
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: o.Name}, Subjects: o.subjects(),
 		})
-	objects = append(objects, o.role(o.Namespace, o.Name+"-leader-election", leaseRules())...)
-	objects = append(objects, o.role(o.Namespace, o.Name+"-configmaps", configMapRules())...)
-	objects = append(objects, o.catalogue(), o.service())
+	objects = append(objects, o.role(o.Namespace, o.Name+"-leader-election", o.leaseRules())...)
+	objects = append(objects, o.role(o.Namespace, o.Name+"-configmaps", o.configMapRules())...)
+	objects = append(objects, o.configMap(), o.service())
 	if !o.Budget.None {
 		objects = append(objects, o.disruptionBudget())
 	}
@@ -111,11 +118,11 @@ func (o Options) account() *corev1.ServiceAccount {
 	return &corev1.ServiceAccount{TypeMeta: kind("v1", "ServiceAccount"), ObjectMeta: meta}
 }
 
-// catalogue is the ConfigMap that the daemon fills. It is part of the installation so that
+// configMap is the ConfigMap that the daemon fills. It is part of the installation so that
 // it goes with it.
-func (o Options) catalogue() *corev1.ConfigMap {
+func (o Options) configMap() *corev1.ConfigMap {
 	meta := o.meta(o.Namespace)
-	meta.Name = CatalogueName
+	meta.Name = o.configMapName()
 	return &corev1.ConfigMap{TypeMeta: kind("v1", "ConfigMap"), ObjectMeta: meta}
 }
 

@@ -47,6 +47,17 @@ const (
 // Landings are the values of Landing, the default first.
 func Landings() []string { return []string{LandingAuto, LandingBind, LandingPrefer} }
 
+// Values of Mode.
+const (
+	ModeActive = "active" // the daemon works for the cluster
+	// ModeShadow: another program works for the cluster, and the daemon says what it would make of it.
+	// Nothing is installed that could change more than the shadow's own Lease and ConfigMap.
+	ModeShadow = "shadow"
+)
+
+// Modes are the values of Mode, the default first.
+func Modes() []string { return []string{ModeActive, ModeShadow} }
+
 // LogLevels are the values of LogLevel, most verbose first.
 func LogLevels() []string { return []string{"trace", "debug", "info", "warn", "error"} }
 
@@ -114,6 +125,7 @@ type Options struct {
 	Region                          string
 	FIPS, DualStack                 bool   // call such endpoints of AWS
 	QueueName                       string // empty: no interruption queue
+	Mode                            string // see Modes
 	LogLevel                        string
 	PreferencePolicy                string
 	MinValuesPolicy                 string
@@ -141,6 +153,7 @@ func (o Options) withDefaults() Options {
 	set(&o.Namespace, DefaultNamespace)
 	set(&o.Name, DefaultName)
 	set(&o.ServiceAccount, DefaultServiceAccount)
+	set(&o.Mode, ModeActive)
 	set(&o.LogLevel, DefaultLogLevel)
 	set(&o.PreferencePolicy, PreferencesRespect)
 	set(&o.MinValuesPolicy, MinValuesStrict)
@@ -213,6 +226,7 @@ func (o Options) check() error {
 		option, value string
 		of            []string
 	}{
+		{"mode", o.Mode, Modes()},
 		{"log level", o.LogLevel, LogLevels()},
 		{"log keys", o.LogKeys, LogKeys()},
 		{"preference policy", o.PreferencePolicy, PreferencePolicies()},

@@ -1,6 +1,8 @@
 package install
 
 import (
+	"slices"
+
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
@@ -12,8 +14,23 @@ func rule(group string, resources, verbs []string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
 }
 
-// clusterRules are the daemon's rights in all namespaces.
+// clusterRules are the daemon's rights in all namespaces. A shadow has those of them that only
+// read.
 func (o Options) clusterRules() []rbacv1.PolicyRule {
+	if o.Mode != ModeShadow {
+		return o.activeRules()
+	}
+	var out []rbacv1.PolicyRule
+	for _, r := range o.activeRules() {
+		r.Verbs = slices.DeleteFunc(slices.Clone(r.Verbs), func(verb string) bool { return !slices.Contains([]string{"get", "list", "watch"}, verb) })
+		if len(r.Verbs) > 0 {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func (o Options) activeRules() []rbacv1.PolicyRule {
 	watch := []string{"list", "watch"}
 	rules := []rbacv1.PolicyRule{
 		// Objects that decisions depend on, together with the pods and nodes below.
@@ -70,15 +87,31 @@ func bindingRule() rbacv1.PolicyRule { return rule("", []string{"pods/binding"},
 // configMapRules are the daemon's rights to ConfigMaps of its own namespace: the one that the
 // installation makes for it, and the settings that Karpenter had before v1, which say what a
 // node template leaves out.
-func configMapRules() []rbacv1.PolicyRule {
+func (o Options) configMapRules() []rbacv1.PolicyRule {
 	own, settings := rule("", []string{"configmaps"}, []string{"get", "patch"}), rule("", []string{"configmaps"}, []string{"get"})
-	own.ResourceNames, settings.ResourceNames = []string{CatalogueName}, []string{legacy.SettingsName}
+	own.ResourceNames, settings.ResourceNames = []string{o.configMapName()}, []string{legacy.SettingsName}
 	return []rbacv1.PolicyRule{own, settings}
 }
 
+// configMapName is that of the ConfigMap which the daemon fills.
+func (o Options) configMapName() string {
+	if o.Mode == ModeShadow {
+		return ShadowName
+	}
+	return CatalogueName
+}
+
+// leaseName is that of the Lease which the replicas compete for.
+func (o Options) leaseName() string {
+	if o.Mode == ModeShadow {
+		return ShadowName
+	}
+	return LeaseName
+}
+
 // leaseRules are the daemon's rights to its Lease. RBAC cannot limit a create to a name.
-func leaseRules() []rbacv1.PolicyRule {
+func (o Options) leaseRules() []rbacv1.PolicyRule {
 	named := rule("coordination.k8s.io", []string{"leases"}, []string{"get", "update"})
-	named.ResourceNames = []string{LeaseName}
+	named.ResourceNames = []string{o.leaseName()}
 	return []rbacv1.PolicyRule{named, rule("coordination.k8s.io", []string{"leases"}, []string{"create"})}
 }

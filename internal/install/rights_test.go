@@ -19,7 +19,7 @@ func TestRules_EveryRightIsUsedOrHasAReason(t *testing.T) {
 	granted := map[string]bool{}
 	o := options().withDefaults()
 	o.SchedulerConfig = "podTopologySpread: {}" // which needs further rights
-	for _, rules := range [][]rbacv1.PolicyRule{o.clusterRules(), leaseRules(), configMapRules()} {
+	for _, rules := range [][]rbacv1.PolicyRule{o.clusterRules(), o.leaseRules(), o.configMapRules()} {
 		for _, r := range rules {
 			for _, group := range r.APIGroups {
 				for _, resource := range r.Resources {

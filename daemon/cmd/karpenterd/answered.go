@@ -28,7 +28,7 @@ const (
 )
 
 // whenAnswered returns what check says once the API server answers.
-func whenAnswered(ctx context.Context, logger hclog.Logger, check func() (string, error)) (string, error) {
+func whenAnswered[T any](ctx context.Context, logger hclog.Logger, check func() (T, error)) (T, error) {
 	until, said := time.Now().Add(answerWithin), false
 	for {
 		result, err := check()
@@ -41,7 +41,7 @@ func whenAnswered(ctx context.Context, logger hclog.Logger, check func() (string
 		}
 		select {
 		case <-ctx.Done():
-			return "", ctx.Err()
+			return result, ctx.Err()
 		case <-time.After(answerAgain):
 		}
 	}

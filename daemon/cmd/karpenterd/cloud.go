@@ -35,14 +35,18 @@ func (d *daemon) classes() *nodeclass.Reconciler {
 
 // catalogue makes the keeper of what AWS sells.
 func (d *daemon) catalogue(facts []catalog.Fact, table catalog.Market) *market.Keeper {
-	var cloud market.Cloud = d.aws
-	if d.config.IsolatedVPC {
-		cloud = isolated{d.aws}
-	}
 	return market.New(market.Config{
-		Cloud: cloud, World: d.world, Store: d.store(),
+		Cloud: d.sales(), World: d.world, Store: d.store(),
 		Logger: d.logger.Named("market"), Now: time.Now, Facts: facts, Market: table, Report: d.metrics.Catalogue,
 	})
+}
+
+// sales is AWS, as it says what it sells.
+func (d *daemon) sales() market.Cloud {
+	if d.config.IsolatedVPC {
+		return isolated{d.aws}
+	}
+	return d.aws
 }
 
 // isolated is AWS as it is seen from a network that has no way to the Price List.

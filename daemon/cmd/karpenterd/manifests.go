@@ -35,7 +35,7 @@ func manifestsCommand(s streams, release install.Image) *cobra.Command {
 	m := manifests{release: release, flags: valueFlags()}
 	defaults := false
 	var replicas int32
-	var definitions, older bool
+	var definitions, older, shadow bool
 	command := &cobra.Command{
 		Use: "manifests", Short: "write the manifests of the daemon for kubectl apply",
 		Long: "manifests writes all objects that the daemon needs in the cluster, in the order in which they are\n" +
@@ -59,6 +59,9 @@ func manifestsCommand(s streams, release install.Image) *cobra.Command {
 				if c.Flags().Changed("legacy") {
 					v.Definitions.Legacy = older
 				}
+				if shadow {
+					v.Mode = install.ModeShadow
+				}
 			})
 		},
 	}
@@ -71,6 +74,7 @@ func manifestsCommand(s streams, release install.Image) *cobra.Command {
 	flags.Int32Var(&replicas, "replicas", install.DefaultReplicas, "number of replicas")
 	flags.BoolVar(&definitions, "definitions", true, "write the custom resource definitions, too")
 	flags.BoolVar(&older, "legacy", false, "write the definitions of Provisioner and AWSNodeTemplate, too")
+	flags.BoolVar(&shadow, "shadow", false, "write a shadow, which looks at a cluster that another program works for, and changes nothing")
 	flags.BoolVar(&defaults, "defaults", false, "write a values file with all fields, their defaults and what they mean, and nothing else")
 	return command
 }

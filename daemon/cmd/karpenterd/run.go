@@ -34,6 +34,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/telemetry"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/world"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog/embedded"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
@@ -117,34 +118,45 @@ func run(ctx context.Context, c config) error {
 		group.Go(func() error { return telemetry.Serve(ctx, address, handler) })
 	}
 	group.Go(func() error {
-		if err := d.connect(ctx); err != nil {
-			return err
+		if c.Shadow {
+			return d.shadow(ctx, local)
 		}
-		d.market.Ahead(ctx) // the cluster is read meanwhile
-		if err := feed(ctx, d.kube, d.world, d.legacy, d.keep, d.readers.Forget, c.needsSelectors()); err != nil {
-			return err
-		}
-		boundGarbage(os.Getenv)
-		if err := d.serveLegacy(ctx); err != nil {
-			return err
-		}
-		d.health.Ready()
-		d.catchingUp().stand(ctx)
-		standby, elected := context.WithCancel(ctx)
-		defer elected()
-		group.Go(func() error { d.warm(standby); return nil })
-		return kube.Lead(ctx, kube.Election{
-			Client: d.kube.Core, Namespace: c.Namespace, Name: install.LeaseName, Identity: c.PodName, Labels: install.LeaseLabels(),
-		}, func(ctx context.Context) error {
-			elected()
-			return d.work(ctx)
-		})
+		return d.lead(ctx, group)
 	})
 	err := d.unless(ctx, group.Wait)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return err
+}
+
+// lead connects, and works once this replica is elected.
+func (d *daemon) lead(ctx context.Context, group *errgroup.Group) error {
+	if err := d.connect(ctx); err != nil {
+		return err
+	}
+	d.market.Ahead(ctx) // the cluster is read meanwhile
+	if err := feed(ctx, d.kube, d.world, d.legacy, d.keep, d.readers.Forget, d.config.needsSelectors()); err != nil {
+		return err
+	}
+	boundGarbage(os.Getenv)
+	if err := d.serveLegacy(ctx); err != nil {
+		return err
+	}
+	d.health.Ready()
+	d.catchingUp().stand(ctx)
+	standby, elected := context.WithCancel(ctx)
+	defer elected()
+	group.Go(func() error { d.warm(standby); return nil })
+	return kube.Lead(ctx, d.election(install.LeaseName), func(ctx context.Context) error {
+		elected()
+		return d.work(ctx)
+	})
+}
+
+// election is the one for the Lease.
+func (d *daemon) election(lease string) kube.Election {
+	return kube.Election{Client: d.kube.Core, Namespace: d.config.Namespace, Name: lease, Identity: d.config.PodName, Labels: install.LeaseLabels()}
 }
 
 // newLogger makes the logger, whose lines are JSON with the keys that the settings ask for.
@@ -160,22 +172,15 @@ func newLogger(c config, out io.Writer) hclog.Logger {
 
 // connect makes the clients, and reads what the daemon must know of the cluster.
 func (d *daemon) connect(ctx context.Context) error {
-	facts, table, err := embedded.Load(d.config.Region)
-	if errors.Is(err, embedded.ErrUnknownRegion) { // newer than the daemon, or mistaken: AWS's answers show it
-		d.logger.Warn("the daemon's own table does not have the region: nothing is launched until AWS says what it sells", "region", d.config.Region)
-		facts, table, err = embedded.Elsewhere(d.config.Region)
-	}
+	facts, table, err := d.table()
 	if err != nil {
 		return err
 	}
 	if means := inCurrency(d.config.Region); means != "" {
 		d.logger.Warn(means, "region", d.config.Region)
 	}
-	access, err := kube.DaemonConfig()
+	access, err := d.reachCluster()
 	if err != nil {
-		return err
-	}
-	if d.kube, err = kube.NewClients(access); err != nil {
 		return err
 	}
 	minor, err := whenAnswered(ctx, d.logger, func() (string, error) {
@@ -184,8 +189,7 @@ func (d *daemon) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.aws, err = aws.New(ctx, aws.Config{Region: d.config.Region, FIPS: &d.config.FIPS, DualStack: &d.config.DualStack, UserAgent: "karpenterd/" + version, Observe: func(_ context.Context, call aws.Call) { d.metrics.AWSCall(call) }})
-	if err != nil {
+	if err := d.reachAWS(ctx); err != nil {
 		return err
 	}
 	d.joined = &joined{name: d.config.ClusterName, endpoint: d.config.ClusterEndpoint, bundle: d.config.ClusterCA, own: authority(access), eks: d.aws, kept: d.store(), versions: d.kube.Core.Discovery(), logger: d.logger}
@@ -202,6 +206,35 @@ func (d *daemon) connect(ctx context.Context) error {
 	}
 	d.legacy = d.newLegacy()
 	return nil
+}
+
+// table is the daemon's own of what the region sells.
+func (d *daemon) table() ([]catalog.Fact, catalog.Market, error) {
+	facts, table, err := embedded.Load(d.config.Region)
+	if errors.Is(err, embedded.ErrUnknownRegion) { // newer than the daemon, or mistaken: AWS's answers show it
+		d.logger.Warn("the daemon's own table does not have the region: nothing is launched until AWS says what it sells", "region", d.config.Region)
+		facts, table, err = embedded.Elsewhere(d.config.Region)
+	}
+	return facts, table, err
+}
+
+// reachCluster makes the clients of the API server, and returns by what access.
+func (d *daemon) reachCluster() (*rest.Config, error) {
+	access, err := kube.DaemonConfig()
+	if err != nil {
+		return nil, err
+	}
+	d.kube, err = kube.NewClients(access)
+	return access, err
+}
+
+// reachAWS makes the client of AWS.
+func (d *daemon) reachAWS(ctx context.Context) (err error) {
+	d.aws, err = aws.New(ctx, aws.Config{
+		Region: d.config.Region, FIPS: &d.config.FIPS, DualStack: &d.config.DualStack, UserAgent: "karpenterd/" + version,
+		Observe: func(_ context.Context, call aws.Call) { d.metrics.AWSCall(call) },
+	})
+	return err
 }
 
 // explain adds the remedy to an error of the first call to AWS.

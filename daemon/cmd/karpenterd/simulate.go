@@ -20,6 +20,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/dump"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/reach"
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/shadow"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/simulate"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
@@ -98,6 +99,7 @@ func (x *simulation) bind(command *cobra.Command, output string) {
 	flags.DurationVar(&x.length, "for", time.Hour, "how long the daemon would have worked")
 	flags.Uint64Var(&x.seed, "seed", 1, "number that the names of new nodes follow from")
 	flags.StringVar(&x.target.Kubeconfig, "kubeconfig", "", "kubeconfig; default: $KUBECONFIG or ~/.kube/config")
+	flags.StringVarP(&x.target.Namespace, "namespace", "n", "", "namespace of a shadow, whose history the report has; default: all are searched, where you may")
 	flags.StringVar(&x.target.Context, "context", "", "context of the kubeconfig; default: the current one")
 }
 
@@ -115,10 +117,12 @@ func (x *simulation) run(ctx context.Context, s streams) error {
 		return usageError{fmt.Errorf("simulate: %w", err)}
 	}
 	cluster := simulate.NewCluster()
+	var seen shadow.History
 	if len(x.files) > 0 {
 		err = readInto(ctx, cluster, x.files, s.in)
 	} else {
-		options.Now, err = time.Now(), x.ask(ctx, cluster)
+		options.Now = time.Now()
+		seen, err = x.ask(ctx, cluster)
 	}
 	if err != nil {
 		return fmt.Errorf("simulate: %w", err)
@@ -130,6 +134,7 @@ func (x *simulation) run(ctx context.Context, s streams) error {
 	if err != nil {
 		return fmt.Errorf("simulate: %w", err)
 	}
+	report.Observed = seen.Observed()
 	if err := write(report, s.out); err != nil {
 		return fmt.Errorf("simulate: %w", err)
 	}
@@ -295,17 +300,29 @@ func filesIn(name string) ([]string, error) {
 }
 
 // ask reads the cluster of the kubeconfig. A kind that may not be listed, or is not there, is a
-// note of the report.
-func (x *simulation) ask(ctx context.Context, cluster *simulate.Cluster) error {
+// note of the report. It returns what a shadow in the cluster has seen, too.
+func (x *simulation) ask(ctx context.Context, cluster *simulate.Cluster) (shadow.History, error) {
 	config, err := x.target.Config()
 	if err != nil {
-		return err //nolint:wrapcheck // it says all
+		return nil, err //nolint:wrapcheck // it says all
 	}
 	config.QPS, config.Burst = 50, 100
 	clients, err := kube.NewClients(config)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	if err := listInto(ctx, cluster, clients); err != nil {
+		return nil, err
+	}
+	seen, err := shadow.Find(ctx, clients.Core.CoreV1(), x.target.Namespace)
+	if err != nil {
+		cluster.Note("what a shadow has seen could not be read: %v", err)
+	}
+	return seen, nil
+}
+
+// listInto lists all kinds that decisions read.
+func listInto(ctx context.Context, cluster *simulate.Cluster, clients *kube.Clients) error {
 	for _, w := range watches(clients, false) {
 		_, err := w.read(ctx, cluster.Add)
 		switch {

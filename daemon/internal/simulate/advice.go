@@ -138,7 +138,7 @@ func (p *player) advise(base *Forecast) ([]Advice, error) {
 		if len(changed) == 0 {
 			continue
 		}
-		p.world = c.build(p.facts, p.market, p.now)
+		p.world = c.build(p.facts, p.market, p.now, p.options.Settings)
 		var f Forecast
 		if err := p.play(&f); err != nil {
 			return nil, fmt.Errorf("%s: %w", v.change, err)

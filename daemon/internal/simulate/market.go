@@ -14,25 +14,37 @@ import (
 // does not have.
 const elsewhereRegion = "us-east-1"
 
-// market is what the embedded table says that the region sells, and what to say about it.
-func market(region string) ([]catalog.Fact, catalog.Market, string, error) {
+// Offers are what a region sells.
+type Offers struct {
+	Facts  []catalog.Fact
+	Market catalog.Market
+	From   string // where the prices are from, for users
+}
+
+// Embedded says, for users, that the prices of the market are those of the embedded list.
+func Embedded(m catalog.Market) string {
+	return fmt.Sprintf("the embedded price list of %s%s", m.Region, dated(m))
+}
+
+// market is what the embedded table says that the region sells.
+func market(region string) (*Offers, error) {
 	facts, m, err := embedded.Load(region)
 	if err == nil {
-		return facts, m, fmt.Sprintf("the embedded price list of %s%s", region, dated(m)), nil
+		return &Offers{facts, m, Embedded(m)}, nil
 	}
 	if !errors.Is(err, embedded.ErrUnknownRegion) {
-		return nil, m, "", fmt.Errorf("embedded table read: %w", err)
+		return nil, fmt.Errorf("embedded table read: %w", err)
 	}
 	facts, m, err = embedded.Load(elsewhereRegion)
 	if err != nil {
-		return nil, m, "", fmt.Errorf("embedded table read: %w", err)
+		return nil, fmt.Errorf("embedded table read: %w", err)
 	}
 	m.Zones = slices.Clone(m.Zones)
 	for i := range m.Zones {
 		m.Zones[i] = catalog.Zone{Name: region + strings.TrimPrefix(m.Zones[i].Name, elsewhereRegion)}
 	}
 	m.Region = region
-	return facts, m, fmt.Sprintf("the embedded price list of %s%s, which stands in for %s: the program has none of that region", elsewhereRegion, dated(m), region), nil
+	return &Offers{facts, m, fmt.Sprintf("the embedded price list of %s%s, which stands in for %s: the program has none of that region", elsewhereRegion, dated(m), region)}, nil
 }
 
 // dated says of when the prices are.

@@ -33,6 +33,8 @@ type Report struct {
 	// Advice is changes of NodePools that save more, where Advised says that they were sought.
 	Advised bool     `json:"advised,omitempty"`
 	Advice  []Advice `json:"advice,omitempty"`
+	// Observed is what a shadow in the cluster has seen, where one has.
+	Observed *Observed `json:"observed,omitempty"`
 	// With is the same with the objects of --with.
 	With *Forecast `json:"with,omitempty"`
 }

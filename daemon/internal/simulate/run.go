@@ -15,6 +15,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/world"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
@@ -35,10 +36,36 @@ type Options struct {
 	Advise bool
 	// With are objects that are put into the cluster for a second forecast; nil for none.
 	With []metav1.Object
+	// Offers are what the region sells; nil for the embedded list.
+	Offers *Offers
+	// Settings are those of the daemon that decisions depend on; nil for the defaults.
+	Settings *Settings
+}
+
+// Settings are those of the daemon that decisions depend on.
+type Settings struct {
+	Policy   engine.Policy
+	Spread   []cluster.Spread // topology spread constraints of pods that declare none
+	Overhead catalog.Overhead // what every instance keeps from pods
 }
 
 // Run simulates the cluster.
 func Run(c *Cluster, o Options) (*Report, error) {
+	s, err := Prepare(c, o)
+	if err != nil {
+		return nil, err
+	}
+	return s.Report()
+}
+
+// Simulation is a cluster that is complete, to be played.
+type Simulation struct {
+	player player
+	report Report // what is known before
+}
+
+// Prepare completes the cluster with what stands in for what it does not say.
+func Prepare(c *Cluster, o Options) (*Simulation, error) {
 	region := cmp.Or(o.Region, c.region())
 	if region == "" {
 		return nil, errors.New("no node says the region: give it by --region, such as us-east-1")
@@ -49,9 +76,12 @@ func Run(c *Cluster, o Options) (*Report, error) {
 	if at := c.region(); at != "" && at != region {
 		return nil, fmt.Errorf("the nodes are in %s, and --region is %s: leave out --region, or correct it", at, region)
 	}
-	facts, sold, prices, err := market(region)
-	if err != nil {
-		return nil, err
+	offers := o.Offers
+	if offers == nil {
+		var err error
+		if offers, err = market(region); err != nil {
+			return nil, err
+		}
 	}
 	c.ownSets()
 	for _, s := range o.Scales {
@@ -62,7 +92,7 @@ func Run(c *Cluster, o Options) (*Report, error) {
 	if o.Nodes == "" {
 		o.Nodes = c.nodesByDefault()
 	}
-	c.complete(zonesIn(sold, c.zones()), o.Nodes)
+	c.complete(zonesIn(offers.Market, c.zones()), o.Nodes)
 	c.noteLostPods()
 	if o.Nodes == OwnedNodes && len(c.claims) == 0 {
 		c.Note("no node is of a NodePool: --nodes all says what the fleet could cost")
@@ -71,27 +101,35 @@ func Run(c *Cluster, o Options) (*Report, error) {
 	if now.IsZero() {
 		now = cmp.Or(c.newest, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	}
-	p := player{cluster: c, options: o, now: now, world: c.build(facts, sold, now), facts: facts, market: sold}
-	report := &Report{Schema: Schema, Region: region, Time: now.UTC().Format(time.RFC3339), Prices: prices, Nodes: o.Nodes, Scratch: o.Scratch}
+	return &Simulation{
+		player{cluster: c, options: o, now: now, world: c.build(offers.Facts, offers.Market, now, o.Settings), facts: offers.Facts, market: offers.Market},
+		Report{Schema: Schema, Region: region, Time: now.UTC().Format(time.RFC3339), Prices: offers.From, Nodes: o.Nodes, Scratch: o.Scratch},
+	}, nil
+}
+
+// Report plays the cluster, and each variant of it that the options ask for.
+func (s *Simulation) Report() (*Report, error) {
+	p, report := &s.player, s.report
 	if err := p.play(&report.Forecast); err != nil {
 		return nil, err
 	}
-	report.NotCarriedOut = c.unsupported()
-	if o.Advise {
+	report.NotCarriedOut = p.cluster.unsupported()
+	if p.options.Advise {
+		var err error
 		if report.Advice, err = p.advise(&report.Forecast); err != nil {
 			return nil, err
 		}
 		report.Advised = true
 	}
-	if o.With != nil {
+	if p.options.With != nil {
 		report.With = &Forecast{}
-		p.with(o.With)
+		p.with(p.options.With)
 		if err := p.play(report.With); err != nil {
 			return nil, err
 		}
 	}
-	report.Notes = slices.Concat(c.notes, p.faults)
-	return report, nil
+	report.Notes = slices.Concat(p.cluster.notes, p.faults)
+	return &report, nil
 }
 
 // nodesByDefault is all where no NodePool has a node.
@@ -108,8 +146,12 @@ func (c *Cluster) nodesByDefault() Nodes {
 }
 
 // build makes the world that the daemon would have.
-func (c *Cluster) build(facts []catalog.Fact, sold catalog.Market, now time.Time) *world.World {
+func (c *Cluster) build(facts []catalog.Fact, sold catalog.Market, now time.Time, s *Settings) *world.World {
 	w := world.New(facts, sold, func() time.Time { return now })
+	if s != nil {
+		w.SpreadByDefault(s.Spread)
+		w.KeepFromPods(s.Overhead)
+	}
 	observe := c.distinct(w)
 	inOrder(c.classes, observe)
 	inOrder(c.pools, observe)
@@ -194,10 +236,22 @@ func (p *player) with(objects []metav1.Object) {
 		}
 	}
 	c.notes = before
-	p.world = c.build(p.facts, p.market, p.now)
+	p.world = c.build(p.facts, p.market, p.now, p.options.Settings)
 }
 
 func (p *player) play(into *Forecast) error {
+	q := p.question()
+	q.Scratch = p.options.Scratch
+	answer, err := forecast.Play(q)
+	if err != nil {
+		return fmt.Errorf("simulation: %w", err)
+	}
+	into.read(answer, p.foreign())
+	return nil
+}
+
+// question is about the cluster as it is.
+func (p *player) question() forecast.Question {
 	snapshot, faults := p.world.Snapshot()
 	for _, err := range faults {
 		text := err.Error()
@@ -205,14 +259,11 @@ func (p *player) play(into *Forecast) error {
 			p.faults = append(p.faults, text)
 		}
 	}
-	answer, err := forecast.Play(forecast.Question{
-		Snapshot: snapshot, Policy: engine.DefaultPolicy(), Now: p.now, Seed: p.options.Seed, For: p.options.For, Scratch: p.options.Scratch,
-	})
-	if err != nil {
-		return fmt.Errorf("simulation: %w", err)
+	policy := engine.DefaultPolicy()
+	if p.options.Settings != nil {
+		policy = p.options.Settings.Policy
 	}
-	into.read(answer, p.foreign())
-	return nil
+	return forecast.Question{Snapshot: snapshot, Policy: policy, Now: p.now, Seed: p.options.Seed, For: p.options.For}
 }
 
 // foreign counts the nodes of no NodePool, and what their instances cost.

@@ -78,6 +78,9 @@ func (r *Report) page() page {
 		intro.lines = append(intro.lines, "The nodes that may be replaced are left out, as if their fleet were launched from nothing.")
 	}
 	p.parts = []part{intro, r.Forecast.summary(r.Scratch)}
+	if r.Observed != nil {
+		p.parts = append(p.parts, r.Observed.part())
+	}
 	if r.Advised {
 		p.parts = append(p.parts, r.advice())
 	}

@@ -84,7 +84,7 @@ func (v Values) options(namespace string) install.Options {
 	o := install.Options{
 		Namespace: namespace, ServiceAccount: v.ServiceAccount.Name, RoleARN: v.ServiceAccount.RoleARN, Replicas: v.Replicas,
 		ClusterName: v.Settings.ClusterName, ClusterEndpoint: v.Settings.ClusterEndpoint, Region: v.Settings.Region, FIPS: v.Settings.UseFIPSEndpoint, DualStack: v.Settings.UseDualStack, QueueName: v.Settings.InterruptionQueue,
-		LogLevel: v.LogLevel, PreferencePolicy: v.Settings.PreferencePolicy, MinValuesPolicy: v.Settings.MinValuesPolicy, Landing: v.Settings.Landing, NodeCost: v.Settings.NodeCost,
+		Mode: v.Mode, LogLevel: v.LogLevel, PreferencePolicy: v.Settings.PreferencePolicy, MinValuesPolicy: v.Settings.MinValuesPolicy, Landing: v.Settings.Landing, NodeCost: v.Settings.NodeCost,
 		PauseDisruption: v.Settings.PauseDisruption, ReservedENIs: v.Settings.ReservedENIs, MemoryOverhead: v.Settings.VMMemoryOverhead,
 		ClusterCA: v.Settings.ClusterCABundle, IsolatedVPC: v.Settings.IsolatedVPC, LogKeys: v.LogKeys, LegacyAPI: v.Definitions.Legacy, SchedulerConfig: v.Settings.SchedulerConfig,
 		Labels: v.AdditionalLabels, Annotations: v.AdditionalAnnotations,
@@ -123,7 +123,7 @@ func fieldOf() map[string]string {
 	return map[string]string{
 		"namespace": "namespace", "service account": "serviceAccount.name", "image": "controller.image", "replicas": "replicas", "region": "settings.region",
 		"cluster name": "settings.clusterName", "cluster endpoint": "settings.clusterEndpoint", "role ARN": "serviceAccount.roleARN", "queue name": "settings.interruptionQueue",
-		"log level": "logLevel", "preference policy": "settings.preferencePolicy", "min-values policy": "settings.minValuesPolicy", "landing": "settings.landing", "node cost": "settings.nodeCost",
+		"mode": "mode", "log level": "logLevel", "preference policy": "settings.preferencePolicy", "min-values policy": "settings.minValuesPolicy", "landing": "settings.landing", "node cost": "settings.nodeCost",
 		"reserved network interfaces": "settings.reservedENIs", "VM memory overhead": "settings.vmMemoryOverheadPercent", "cluster CA bundle": "settings.clusterCABundle", "log keys": "logKeys",
 		"label": "additionalLabels", "annotation": "additionalAnnotations", "pod label": "podLabels", "pod annotation": "podAnnotations",
 		"resources": "controller.resources", "node selector": "nodeSelector", "priority class": "priorityClassName",

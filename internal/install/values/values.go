@@ -11,6 +11,7 @@ import (
 // number.
 type Values struct {
 	Settings              Settings                      `json:"settings" doc:"What the daemon does."`
+	Mode                  string                        `json:"mode" doc:"active: the daemon works for the cluster. shadow: another program does, such as Karpenter, and the daemon says what it would make of the cluster; it has no right to change anything but its own Lease and ConfigMap, and no definitions are installed."`
 	LogLevel              string                        `json:"logLevel" doc:"How much the daemon logs."`
 	LogKeys               string                        `json:"logKeys" doc:"The keys of the log. karpenter: level, time, logger and message, as Karpenter's log has them. hclog: @level, @timestamp, @module and @message, as Terraform's."`
 	ServiceAccount        ServiceAccount                `json:"serviceAccount" doc:"The service account of the pods, which gives them their role in AWS."`
@@ -103,7 +104,7 @@ func Default() Values {
 	resources := install.DefaultResources()
 	return Values{
 		Settings: Settings{PreferencePolicy: install.PreferencesRespect, MinValuesPolicy: install.MinValuesStrict, Landing: install.LandingAuto, NodeCost: install.DefaultNodeCost, VMMemoryOverhead: install.DefaultMemoryOverhead},
-		LogLevel: install.DefaultLogLevel, LogKeys: install.LogKeysKarpenter, ServiceAccount: ServiceAccount{Name: install.DefaultServiceAccount},
+		Mode:     install.ModeActive, LogLevel: install.DefaultLogLevel, LogKeys: install.LogKeysKarpenter, ServiceAccount: ServiceAccount{Name: install.DefaultServiceAccount},
 		Controller: Controller{
 			Image:       Image{Repository: install.DefaultRegistry + "/" + install.DefaultRepository},
 			Resources:   Resources{Requests: resources.Requests, Limits: resources.Limits},
@@ -120,6 +121,7 @@ func Default() Values {
 // choices has the values of the fields that are one of a few words.
 func choices() map[string][]string {
 	return map[string][]string{
+		"mode":                      install.Modes(),
 		"logLevel":                  install.LogLevels(),
 		"logKeys":                   install.LogKeys(),
 		"settings.preferencePolicy": install.PreferencePolicies(),

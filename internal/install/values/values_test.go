@@ -32,6 +32,7 @@ settings:
   clusterCABundle: aGVsbG8=
   isolatedVPC: true
   schedulerConfig: "podTopologySpread: {}"
+mode: shadow
 logLevel: debug
 logKeys: hclog
 serviceAccount: {name: launcher, roleARN: "arn:aws:iam::123456789012:role/launcher"}

@@ -23,15 +23,19 @@ type Question struct {
 	// Scratch plays how the fleet would be launched from nothing: it leaves out all nodes of
 	// NodePools, and their pods wait.
 	Scratch bool
+	// Remade plays how the pods of some nodes would get a place anew: it leaves out the nodes of
+	// these NodeClaims, and their pods wait. Other pods that wait are left out, too.
+	Remade []string
 }
 
 // Answer is what becomes of the cluster.
 type Answer struct {
 	Now, Then Fleet
-	Launches  []Launch  // in their order
-	Removals  []Removal // in their order
-	Evicted   int64     // pods that lose their node and are created anew
-	Lost      []string  // pods that lose their node and nothing creates anew, namespace/name
+	Remade    quantity.Money // what the nodes cost that were left out by name
+	Launches  []Launch       // in their order
+	Removals  []Removal      // in their order
+	Evicted   int64          // pods that lose their node and are created anew
+	Lost      []string       // pods that lose their node and nothing creates anew, namespace/name
 	// Waiting is why pods have no place in the end, as the last plan says.
 	Waiting []plan.Outcome
 	// Unsettled are pods, namespace/name, that are about to get a place as the time ends.
@@ -91,8 +95,8 @@ func Play(q Question) (Answer, error) {
 		return Answer{}, err
 	}
 	w.answer.Now = fleetOf(w.input(engine.Memory{}), w.prices)
-	if q.Scratch {
-		w.scratch()
+	if q.Scratch || len(q.Remade) > 0 {
+		w.leaveOut()
 		if err := w.write(); err != nil {
 			return Answer{}, err
 		}

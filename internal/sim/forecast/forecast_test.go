@@ -221,3 +221,24 @@ func TestPlay_EndsWithItsTime(t *testing.T) {
 		t.Errorf("settled %v after %s", a.Settled, a.Played)
 	}
 }
+
+// A node of eight vCPU whose pods need three is made anew as one of four, at half the price; pods
+// that nothing creates anew get a place, too. Other nodes stay as they are, and other pods that wait
+// do not count.
+func TestRemade_GivesThePodsOfTheNamedNodesAPlaceAnew(t *testing.T) {
+	t.Parallel()
+	o := world(7, 2)
+	lone := pod("lone", "n1")
+	lone.Owner = cluster.Owner{}
+	o.Pods = append(o.Pods, lone, pod("waits", ""))
+	a := play(t, o, func(q *forecast.Question) { q.Remade, q.Policy.PauseDisruption = []string{"cn1"}, true })
+	if a.Remade != 800_000_000 {
+		t.Errorf("the node that was left out costs %s, want 0.8 dollars", a.Remade.Dollars())
+	}
+	if len(a.Launches) != 1 || a.Launches[0].Type != "m.4" || a.Launches[0].Price != 400_000_000 {
+		t.Errorf("launches = %+v, want one m.4", a.Launches)
+	}
+	if len(a.Removals) > 0 || len(a.Waiting) > 0 || len(a.Lost) > 0 || a.Then.Pods != 10 {
+		t.Errorf("removals %v, waiting %v, lost %v, %d pods run; want the 10 pods to run and nothing else", a.Removals, a.Waiting, a.Lost, a.Then.Pods)
+	}
+}

@@ -99,7 +99,7 @@ func (w *world) begin() {
 	for c := range w.snapshot.EachClaim() {
 		switch {
 		case c.Deleting:
-			w.end(w.claim(c.Name))
+			w.end(w.claim(c.Name), loseLost)
 		case !c.Registered && c.Launched:
 			w.join(w.claim(c.Name))
 		case !c.Registered:
@@ -121,12 +121,33 @@ func (w *world) ready(c *cluster.Claim) {
 	}
 }
 
-// scratch removes all nodes of NodePools.
-func (w *world) scratch() {
+// leaveOut removes the nodes that the question leaves out. Their pods come back, also those that
+// nothing would create anew: they were to be placed. Where nodes are named, it is about their pods
+// alone: others that wait are removed.
+func (w *world) leaveOut() {
+	if len(w.question.Remade) > 0 {
+		for p := range w.snapshot.EachPod() {
+			if p.Node == "" {
+				w.pods[p.ID()] = nil
+			}
+		}
+	}
 	for c := range w.snapshot.EachClaim() {
-		w.end(w.claim(c.Name))
+		named := slices.Contains(w.question.Remade, c.Name)
+		if named {
+			w.answer.Remade += w.prices[of(c)]
+		}
+		if named || w.question.Scratch {
+			w.end(w.claim(c.Name), keepLost)
+		}
 	}
 }
+
+// What becomes of pods that lose their node and that nothing creates anew.
+const (
+	loseLost = false // they are gone
+	keepLost = true  // they come back all the same
+)
 
 // declared is a pod of the workload that its controller has not made yet.
 func (w *world) declared(x *cluster.Workload) cluster.Pod {
@@ -251,14 +272,14 @@ func (w *world) remove(a plan.Delete) bool {
 		At: w.now.Sub(w.question.Now), Claim: c.Name, Node: c.Node, Pool: c.Pool, Type: c.InstanceType, CapacityType: c.CapacityType,
 		Why: a.Why, Detail: a.Detail, Price: w.prices[of(c)],
 	}
-	r.Evicted = w.end(c)
+	r.Evicted = w.end(c, loseLost)
 	w.answer.Evicted += r.Evicted
 	w.answer.Removals = append(w.answer.Removals, r)
 	return true
 }
 
 // end removes the NodeClaim with its node, and returns how many of its pods come back.
-func (w *world) end(c *cluster.Claim) (evicted int64) {
+func (w *world) end(c *cluster.Claim, lost bool) (evicted int64) {
 	if state, up := w.snapshot.State(c.Node); up {
 		for p := range state.Pods() {
 			x := w.pod(p.ID())
@@ -266,7 +287,7 @@ func (w *world) end(c *cluster.Claim) (evicted int64) {
 			case x == nil || x.Node != c.Node: // it has left
 			case !x.Moves():
 				w.pods[p.ID()] = nil
-			case x.Lost() && !w.question.Scratch:
+			case x.Lost() && lost == loseLost:
 				w.answer.Lost = append(w.answer.Lost, p.ID())
 				w.pods[p.ID()] = nil
 			default:

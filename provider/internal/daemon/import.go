@@ -59,6 +59,10 @@ func (m *daemonModel) reconstruct(ctx context.Context, c *Cluster, usual install
 	m.Region = types.StringValue(environment(container, install.EnvRegion))
 	m.FIPS, m.DualStack = types.BoolValue(on(container, install.EnvFIPS)), types.BoolValue(on(container, install.EnvDualStack))
 	m.QueueName = fwvalue.StringOrNull(environment(container, install.EnvInterruptionQueue))
+	m.Mode = types.StringValue(install.ModeActive)
+	if on(container, install.EnvShadow) {
+		m.Mode = types.StringValue(install.ModeShadow)
+	}
 	m.LogLevel = types.StringValue(environment(container, install.EnvLogLevel))
 	m.PreferencePolicy = types.StringValue(environment(container, install.EnvPreferencePolicy))
 	m.Landing = types.StringValue(cmp.Or(environment(container, install.EnvLanding), install.LandingAuto))

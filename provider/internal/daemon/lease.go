@@ -125,14 +125,20 @@ func heldBy(lease *unstructured.Unstructured) (holder, renewed string) {
 // IsDaemon tells whether the holder of a Lease is a pod of the daemon.
 func IsDaemon(holder string) bool { return strings.HasPrefix(holder, install.DefaultName+"-") }
 
-// removeLease removes the Lease that the daemon itself has made. Karpenter's Lease
+// removeLease removes the Leases that the daemon itself has made, also as a shadow. Karpenter's Lease
 // has the same name, but not our labels; where one took the other's place, the labels stay,
 // and the holder tells whose it is.
 func (c *Cluster) removeLease(ctx context.Context, namespace string) error {
-	ref := kube.Ref{
-		GroupVersionKind: leaseKind(),
-		Namespace:        namespace, Name: install.LeaseName,
+	for _, name := range []string{install.LeaseName, install.ShadowName} {
+		if err := c.removeLeaseNamed(ctx, namespace, name); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+func (c *Cluster) removeLeaseNamed(ctx context.Context, namespace, name string) error {
+	ref := kube.Ref{GroupVersionKind: leaseKind(), Namespace: namespace, Name: name}
 	live, err := c.Get(ctx, ref)
 	if errors.Is(err, kube.ErrNotFound) {
 		return nil

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/provider/internal/failure"
@@ -45,6 +48,30 @@ func (c *Cluster) awaitNothingLeft(ctx context.Context, own ownership.Record) er
 		return last
 	}
 	return err
+}
+
+// handedOver refuses to make a shadow of a daemon that NodePools still have finalizers of: nobody
+// would take them off. ErrNotHandedBack.
+func (c *Cluster) handedOver(ctx context.Context) error {
+	pools, err := c.finalized(ctx)
+	if err == nil && len(pools) > 0 {
+		err = fmt.Errorf("%w: NodePool %s", failure.ErrNotHandedBack, strings.Join(pools, ", "))
+	}
+	return err
+}
+
+// finalized names the NodePools with the daemon's finalizer.
+func (c *Cluster) finalized(ctx context.Context) (out []string, err error) {
+	pools, err := c.List(ctx, v1.GroupVersion().WithKind(v1.NodePoolKind), "", "")
+	if err != nil && !errors.Is(err, kube.ErrKindNotServed) {
+		return nil, err
+	}
+	for _, p := range pools {
+		if slices.Contains(p.GetFinalizers(), v1.FinalizerTermination) {
+			out = append(out, p.GetName())
+		}
+	}
+	return out, nil
 }
 
 // warnReplaced warns if the plan replaces a daemon that objects still need. A plan does not know

@@ -29,7 +29,7 @@ func (r *daemon) Make(ctx context.Context, j managed.Job[*Cluster], plan *daemon
 	if err != nil {
 		return err
 	}
-	if err := j.Client.noOtherController(ctx, namespacesOf(j.Own, *plan), j.Diags); err != nil {
+	if err := alone(ctx, j, *plan); err != nil {
 		return err
 	}
 	if err := j.Client.install(ctx, objects, j.Own, plan.AdoptDefinitions.ValueBool()); err != nil {
@@ -65,7 +65,9 @@ func (r *daemon) Observe(ctx context.Context, j managed.Job[*Cluster], state *da
 	if found, err := j.Client.Get(ctx, deployment); err == nil && j.Own.Is(deployment.Key(), string(found.GetUID())) {
 		rolledOut, _ = kube.RolledOut(found)
 		available = r.warnHealth(ctx, j.Client, *state, found, j.Diags)
-		r.warnCredentials(ctx, j.Client, *state, j.Diags)
+		if !state.shadow() { // which can do without
+			r.warnCredentials(ctx, j.Client, *state, j.Diags)
+		}
 	}
 	state.Refresh(rolledOut)
 	if !available {
@@ -94,7 +96,12 @@ func (r *daemon) Change(ctx context.Context, j managed.Job[*Cluster], plan *daem
 	if err := j.Client.nothingStaleNeeded(ctx, objects, j.Own); err != nil {
 		return err
 	}
-	if err := j.Client.noOtherController(ctx, namespacesOf(j.Own, *plan), j.Diags); err != nil {
+	if plan.shadow() && !prior.shadow() {
+		if err := j.Client.handedOver(ctx); err != nil {
+			return err
+		}
+	}
+	if err := alone(ctx, j, *plan); err != nil {
 		return err
 	}
 	// What would refuse the installation is found before the running daemon ends.
@@ -116,15 +123,10 @@ func (r *daemon) Change(ctx context.Context, j managed.Job[*Cluster], plan *daem
 // object still needs the daemon or its definitions, or while something runs in AWS that
 // only the daemon ends.
 func (r *daemon) Remove(ctx context.Context, j managed.Job[*Cluster], state daemonModel) error {
-	if err := j.Client.awaitNothingLeft(ctx, j.Own); err != nil {
-		return err
-	}
-	runs, err := j.Client.runsOurs(ctx, j.Own)
-	if err == nil && runs {
-		err = r.awaitNoLeftovers(ctx, state, j.Diags)
-	}
-	if err != nil {
-		return err
+	if !state.shadow() { // which nothing needs
+		if err := r.unneeded(ctx, j, state); err != nil {
+			return err
+		}
 	}
 	j.Spare()
 	objects, err := state.objects(ctx)
@@ -144,6 +146,26 @@ func (r *daemon) Remove(ctx context.Context, j managed.Job[*Cluster], state daem
 	}
 	warnAdopted(j.Own, j.Diags)
 	return nil
+}
+
+// unneeded returns when nothing in the cluster or in AWS needs the daemon any more.
+func (r *daemon) unneeded(ctx context.Context, j managed.Job[*Cluster], state daemonModel) error {
+	if err := j.Client.awaitNothingLeft(ctx, j.Own); err != nil {
+		return err
+	}
+	runs, err := j.Client.runsOurs(ctx, j.Own)
+	if err == nil && runs {
+		err = r.awaitNoLeftovers(ctx, state, j.Diags)
+	}
+	return err
+}
+
+// alone returns when no other controller works for the cluster. Beside a shadow one may.
+func alone(ctx context.Context, j managed.Job[*Cluster], plan daemonModel) error {
+	if plan.shadow() {
+		return nil
+	}
+	return j.Client.noOtherController(ctx, namespacesOf(j.Own, plan), j.Diags)
 }
 
 // namespacesOf are the namespaces in which this configuration has, or gets, the daemon. After a

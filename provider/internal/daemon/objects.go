@@ -341,13 +341,8 @@ func (c *Cluster) handedBack(ctx context.Context, deployment kube.Ref) (bool, er
 	if err != nil || !set || wanted+there > 0 {
 		return false, err
 	}
-	pools, err := c.List(ctx, v1.GroupVersion().WithKind(v1.NodePoolKind), "", "")
-	if err != nil && !errors.Is(err, kube.ErrKindNotServed) {
-		return false, err
-	}
-	return !slices.ContainsFunc(pools, func(p unstructured.Unstructured) bool {
-		return slices.Contains(p.GetFinalizers(), v1.FinalizerTermination)
-	}), nil
+	pools, err := c.finalized(ctx)
+	return len(pools) == 0, err
 }
 
 // runsOurs tells whether a Deployment was made and the cluster was not handed back.

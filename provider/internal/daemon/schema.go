@@ -65,6 +65,7 @@ type daemonModel struct {
 	Image            types.Object `tfsdk:"image"`
 	ImageReference   types.String `tfsdk:"image_reference"`
 	Replicas         types.Int32  `tfsdk:"replicas"`
+	Mode             types.String `tfsdk:"mode"`
 	LogLevel         types.String `tfsdk:"log_level"`
 	PreferencePolicy types.String `tfsdk:"preference_policy"`
 	Landing          types.String `tfsdk:"landing"`
@@ -110,6 +111,7 @@ func (r *daemon) Schema(ctx context.Context, _ resource.SchemaRequest, resp *res
 	maps.Copy(attributes, podAttributes())
 	maps.Copy(attributes, endpointKindAttributes())
 	maps.Copy(attributes, machineAttributes())
+	attributes["mode"] = modeAttribute()
 	resp.Schema = schema.Schema{MarkdownDescription: daemonDescription(), Attributes: attributes}
 }
 
@@ -343,7 +345,7 @@ func (r *daemon) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
 			plan.ClusterName.ValueString(), eks.ClusterName))
 	}
 	r.checkTrust(plan, &resp.Diagnostics)
-	if prior, _ := managed.PriorOf[daemonModel](ctx, req, &resp.Diagnostics); plan.asksOtherwise(prior) {
+	if prior, _ := managed.PriorOf[daemonModel](ctx, req, &resp.Diagnostics); !plan.shadow() && plan.asksOtherwise(prior) {
 		r.warnPlannedCredentials(ctx, plan, &resp.Diagnostics)
 	}
 	if own, replaced := ownership.ReplacedOwn(ctx, req, &resp.Diagnostics); replaced {
@@ -365,6 +367,9 @@ func (r *daemon) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
 	set("objects", digests(objects))
 }
 
+// shadow tells whether another program works for the cluster.
+func (m daemonModel) shadow() bool { return m.Mode.ValueString() == install.ModeShadow }
+
 func (m daemonModel) deploymentID() types.String {
 	return types.StringValue(m.Namespace.ValueString() + "/" + install.DefaultName)
 }
@@ -372,7 +377,7 @@ func (m daemonModel) deploymentID() types.String {
 // complete tells whether all is known that the objects are made of.
 func (m daemonModel) complete(ctx context.Context) bool {
 	return fwvalue.WhollyKnown(ctx, m.Pods.Values()...) && fwvalue.WhollyKnown(ctx, m.Namespace, m.ServiceAccount, m.ClusterName, m.ClusterEndpoint, m.Region, m.FIPS, m.DualStack, m.RoleARN, m.QueueName,
-		m.Image, m.ImageReference, m.Replicas, m.LogLevel, m.PreferencePolicy, m.MinValuesPolicy, m.Landing, m.NodeCost, m.PauseDisruption, m.ReservedENIs, m.MemoryOverhead, m.ClusterCA, m.IsolatedVPC, m.LogKeys, m.LegacyAPI, m.SchedulerConfig, m.Labels, m.Annotations)
+		m.Image, m.ImageReference, m.Replicas, m.Mode, m.LogLevel, m.PreferencePolicy, m.MinValuesPolicy, m.Landing, m.NodeCost, m.PauseDisruption, m.ReservedENIs, m.MemoryOverhead, m.ClusterCA, m.IsolatedVPC, m.LogKeys, m.LegacyAPI, m.SchedulerConfig, m.Labels, m.Annotations)
 }
 
 // objects are the objects that the model asks for, in the order in which they are applied.
@@ -381,7 +386,7 @@ func (m daemonModel) objects(ctx context.Context) ([]*unstructured.Unstructured,
 	options := install.Options{
 		Namespace: m.Namespace.ValueString(), ServiceAccount: m.ServiceAccount.ValueString(), Image: m.ImageReference.ValueString(),
 		Replicas: m.Replicas.ValueInt32(), RoleARN: m.RoleARN.ValueString(), ClusterName: m.ClusterName.ValueString(), ClusterEndpoint: m.ClusterEndpoint.ValueString(),
-		Region: m.Region.ValueString(), FIPS: m.FIPS.ValueBool(), DualStack: m.DualStack.ValueBool(), QueueName: m.QueueName.ValueString(), LogLevel: m.LogLevel.ValueString(),
+		Region: m.Region.ValueString(), FIPS: m.FIPS.ValueBool(), DualStack: m.DualStack.ValueBool(), QueueName: m.QueueName.ValueString(), Mode: m.Mode.ValueString(), LogLevel: m.LogLevel.ValueString(),
 		PreferencePolicy: m.PreferencePolicy.ValueString(), MinValuesPolicy: m.MinValuesPolicy.ValueString(),
 		Landing: m.Landing.ValueString(), NodeCost: m.NodeCost.ValueString(), PauseDisruption: m.PauseDisruption.ValueBool(),
 		ReservedENIs: m.ReservedENIs.ValueInt32(), MemoryOverhead: m.MemoryOverhead.ValueString(), ClusterCA: m.ClusterCA.ValueString(),

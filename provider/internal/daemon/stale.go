@@ -103,6 +103,11 @@ func (c *Cluster) removeStale(ctx context.Context, objects []*unstructured.Unstr
 				return err
 			}
 		}
+		if ref.Name == install.ShadowName { // the ConfigMap: the shadow has become the daemon
+			if err := c.removeLeaseNamed(ctx, ref.Namespace, install.ShadowName); err != nil {
+				return err
+			}
+		}
 		if err := c.removeOne(ctx, ref, own, diags); err != nil {
 			return err
 		}

@@ -18,6 +18,10 @@ var ErrAccount = errors.New("the AWS account is not allowed")
 // only the daemon can finish and release.
 var ErrStillNeeded = errors.New("the daemon or its custom resource definitions are still needed by")
 
+// ErrNotHandedBack says that a daemon cannot become a shadow: it still holds objects, and nobody
+// would release them.
+var ErrNotHandedBack = errors.New("the daemon still holds, by its finalizer,")
+
 // ErrEnding says that all objects that an ErrStillNeeded names are being deleted.
 var ErrEnding = errors.New("all of them are being deleted")
 

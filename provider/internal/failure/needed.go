@@ -24,6 +24,9 @@ func neededRemedy(err error) string {
 	case errors.Is(err, ErrLeftovers):
 		return "Nothing of the daemon was removed: while it runs, it terminates instances without a NodeClaim after some minutes, so destroying again may be enough. " +
 			"Otherwise delete by hand what is named: aws ec2 terminate-instances, delete-network-interface and delete-launch-template, aws iam delete-instance-profile."
+	case errors.Is(err, ErrNotHandedBack):
+		return "Nothing was changed: a shadow has no right to take the finalizer off, so a deleted NodePool would never disappear. First give the cluster back to the program that is to work for it: " +
+			"kubectl scale deployment karpenterd --replicas=0, then karpenterd handback, then start that program. See the guide From Karpenter, and back."
 	case errors.Is(err, ErrReferenced):
 		return "A node class that is being deleted is not ready, so these node pools could launch nothing, and a deletion cannot be taken back. First give the node pools another node class, or delete them. " +
 			"To rename a node class, give it lifecycle { create_before_destroy = true }: the new one is created, the node pools get it, their nodes are replaced, and the old one is deleted."

@@ -129,8 +129,8 @@ func definitions() (string, error) {
 		guard string
 		list  func() ([]*unstructured.Unstructured, error)
 	}{
-		{"{{- if .Values.definitions.enabled }}", install.CRDs},
-		{"{{- if and .Values.definitions.enabled .Values.definitions.legacy }}", install.LegacyCRDs},
+		{"{{- if and .Values.definitions.enabled (not (" + shadowed + ")) }}", install.CRDs},
+		{"{{- if and .Values.definitions.enabled .Values.definitions.legacy (not (" + shadowed + ")) }}", install.LegacyCRDs},
 	} {
 		all, err := part.list()
 		if err != nil {

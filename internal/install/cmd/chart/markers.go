@@ -132,6 +132,7 @@ const ingress = `ingress:
 func environment() map[string]string {
 	return map[string]string{
 		install.EnvMemoryLimit: `dig "limits" "memory" "" .Values.controller.resources`,
+		install.EnvShadow:      shadowed,
 		install.EnvFIPS:        ".Values.settings.useFIPSEndpoint",
 		install.EnvDualStack:   ".Values.settings.useDualStackEndpoint",
 	}
@@ -139,38 +140,41 @@ func environment() map[string]string {
 
 // objects writes the templates of all objects but the definitions and the namespace, which is the release's.
 func objects(files map[string]string) error {
-	all, err := rendered(marked())
-	if err != nil {
-		return err
-	}
 	plain, err := rendered(minimal())
 	if err != nil {
 		return err
 	}
 	g := generator{expressions: expressions(), places: places(), always: names(plain)}
-	for _, o := range all {
-		if o.GetKind() == "Namespace" {
-			continue
+	active, err := g.templates(marked())
+	if err != nil {
+		return err
+	}
+	other := marked()
+	other.Mode = install.ModeShadow
+	shadows, err := g.templates(other)
+	if err != nil {
+		return err
+	}
+	if len(active) != len(shadows) {
+		return fmt.Errorf("a shadow has %d objects, and a daemon %d: the chart has one in the place of the other", len(shadows), len(active))
+	}
+	for i, o := range active {
+		text := o.text
+		switch {
+		case text == shadows[i].text:
+		case o.kind == "Deployment":
+			text = shadows[i].text // which has one variable more, with its condition
+		default:
+			text = "{{- if " + shadowed + " }}\n" + shadows[i].text + "{{- else }}\n" + text + "{{- end }}\n"
 		}
-		text, err := g.template(o)
-		if err != nil {
-			return fmt.Errorf("template of %s %s: %w", o.GetKind(), o.GetName(), err)
-		}
-		if o.GetKind() == "ClusterRole" {
-			for rule, condition := range map[string]string{bindings: "ne .Values.settings.landing \"" + install.LandingPrefer + "\"", selectors: ".Values.settings.schedulerConfig"} {
-				if text, err = guardedRule(text, rule, condition); err != nil {
-					return err
-				}
-			}
-		}
-		if o.GetKind() == "PodDisruptionBudget" {
+		switch o.kind {
+		case "PodDisruptionBudget":
 			text = "{{- if .Values.podDisruptionBudget.enabled }}\n" + text + "{{- end }}\n"
-		}
-		if o.GetKind() == "NetworkPolicy" {
+		case "NetworkPolicy":
 			text = "{{- if not (kindIs \"invalid\" .Values.metricsNamespaces) }}\n" + text + "{{- end }}\n"
 		}
-		file := "templates/" + strings.ToLower(o.GetKind()) + ".yaml"
-		if strings.Contains(o.GetKind(), "Role") {
+		file := "templates/" + strings.ToLower(o.kind) + ".yaml"
+		if strings.Contains(o.kind, "Role") {
 			file = "templates/rbac.yaml"
 		}
 		if before, there := files[file]; there {
@@ -180,6 +184,37 @@ func objects(files map[string]string) error {
 		files[file] = "{{- /* " + generated + " */}}\n" + text
 	}
 	return g.unused()
+}
+
+// shadowed is true of a shadow.
+const shadowed = `eq .Values.mode "` + install.ModeShadow + `"`
+
+// templated is the template of an object.
+type templated struct{ kind, text string }
+
+// templates are those of the objects of the options but the definitions and the namespace.
+func (g *generator) templates(o install.Options) ([]templated, error) {
+	all, err := rendered(o)
+	if err != nil {
+		return nil, err
+	}
+	var out []templated
+	for _, object := range all {
+		if object.GetKind() == "Namespace" {
+			continue
+		}
+		text, err := g.template(object)
+		if err != nil {
+			return nil, fmt.Errorf("template of %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+		if object.GetKind() == "ClusterRole" {
+			if text, err = guardedRules(text, o.Mode); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, templated{object.GetKind(), text})
+	}
+	return out, nil
 }
 
 // rendered are the objects of the options without the definitions.
@@ -219,6 +254,21 @@ const (
   verbs: ["list", "watch"]
 `
 )
+
+// guardedRules has the rules in the ClusterRole which some installations do without.
+func guardedRules(text, mode string) (string, error) {
+	rules := map[string]string{selectors: ".Values.settings.schedulerConfig"}
+	if mode != install.ModeShadow { // which binds no pods
+		rules[bindings] = `ne .Values.settings.landing "` + install.LandingPrefer + `"`
+	}
+	for rule, condition := range rules {
+		var err error
+		if text, err = guardedRule(text, rule, condition); err != nil {
+			return "", err
+		}
+	}
+	return text, nil
+}
 
 // guardedRule has the rule in the ClusterRole where the condition holds.
 func guardedRule(text, rule, condition string) (string, error) {

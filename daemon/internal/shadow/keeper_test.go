@@ -1,0 +1,250 @@
+package shadow
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/simulate"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog/embedded"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+)
+
+const region = "us-east-1"
+
+func start() time.Time { return time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC) }
+
+// node is one of a node group, which was made at the time.
+func node(name, instanceType string, cpu int64, made time.Time) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), CreationTimestamp: metav1.NewTime(made), Labels: map[string]string{
+		label.Arch: "amd64", label.OS: "linux", label.Hostname: name, label.InstanceType: instanceType, label.Zone: region + "a", label.Region: region,
+	}}}
+	n.Spec.ProviderID = "aws:///" + region + "a/i-" + name
+	n.Status.Allocatable = corev1.ResourceList{"cpu": *resource.NewQuantity(cpu, resource.DecimalSI), "memory": *resource.NewQuantity(cpu<<32, resource.BinarySI), "pods": resource.MustParse("58")}
+	n.Status.Capacity = n.Status.Allocatable
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	return n
+}
+
+// pod asks for one vCPU and runs on the node.
+func pod(name, on string, made time.Time) *corev1.Pod {
+	yes := true
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: name, UID: types.UID(name), CreationTimestamp: metav1.NewTime(made), Labels: map[string]string{"app": "web"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "web", Controller: &yes}},
+		},
+		Spec: corev1.PodSpec{NodeName: on, Containers: []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+			"cpu": resource.MustParse("1"), "memory": resource.MustParse("1Gi"),
+		}}}}},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
+	}
+}
+
+// cluster has so many nodes of eight vCPU, each with one pod.
+func cluster(k *Keeper, nodes int) {
+	replicas := int32(nodes)
+	k.Observe(&appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "web"}, Spec: appsv1.ReplicaSetSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
+	})
+	for i := range nodes {
+		k.Observe(node(fmt.Sprint("n", i), "m5.2xlarge", 8, start().Add(-time.Hour)))
+		k.Observe(k.Keep(pod(fmt.Sprint("p", i), fmt.Sprint("n", i), start().Add(-time.Hour))))
+	}
+}
+
+func keeper(t *testing.T, client *fake.Clientset) *Keeper {
+	t.Helper()
+	k := New(Config{Region: region, Settings: simulate.Settings{Policy: engine.DefaultPolicy(), Overhead: catalog.DefaultOverhead()}, Store: Store{client.CoreV1().ConfigMaps("karpenter")}, Logger: hclog.NewNullLogger(), Publish: func(View) {}})
+	facts, market, err := embedded.Load(region)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.Sell(facts, market)
+	return k
+}
+
+func kept(data string) *fake.Clientset {
+	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "karpenter", Name: install.ShadowName}}
+	if data != "" {
+		m.Data = map[string]string{historyKey: data}
+	}
+	return fake.NewClientset(m)
+}
+
+func near(a, b float64) bool { return a-b < 1e-6 && b-a < 1e-6 }
+
+func TestLook_SaysWhatTheFleetCostsAndWhatItWouldCostAndWritesTheHistoryAlone(t *testing.T) {
+	t.Parallel()
+	client := kept("")
+	k := keeper(t, client)
+	cluster(k, 3)
+	for i := range 3 {
+		k.Look(t.Context(), start().Add(time.Duration(i)*time.Minute))
+	}
+	v := k.View()
+	if v.Failed != "" || v.Report == nil || v.Report.Now.Nodes != 3 || v.Report.Then.Nodes != 1 {
+		t.Fatalf("%+v", v)
+	}
+	sum := v.History.Sum()
+	if len(v.History) != 1 || !near(sum.Seconds, 120) || !near(sum.Paid, v.Report.Now.CostPerHour/30) || !near(sum.Forecast, v.Report.Then.CostPerHour/30) || sum.Bound <= 0 || sum.Bound > sum.Forecast {
+		t.Errorf("%+v", sum)
+	}
+	for _, a := range client.Actions() {
+		if a.GetVerb() != "get" && a.GetVerb() != "patch" || a.GetResource().Resource != "configmaps" {
+			t.Errorf("the shadow does %s of %s", a.GetVerb(), a.GetResource().Resource)
+		}
+	}
+}
+
+func TestLook_SpeaksForFiveMinutesAtMost(t *testing.T) {
+	t.Parallel()
+	k := keeper(t, kept(""))
+	cluster(k, 1)
+	k.Look(t.Context(), start())
+	k.Look(t.Context(), start().Add(3*time.Hour))
+	if sum := k.View().History.Sum(); !near(sum.Seconds, 300) {
+		t.Errorf("two looks three hours apart speak for %v s", sum.Seconds)
+	}
+}
+
+// A node is compared once, when its pods have had a minute to come to it.
+func TestLook_ComparesWhatAnotherProgramLaunchesForTheSamePods(t *testing.T) {
+	t.Parallel()
+	k := keeper(t, kept(""))
+	cluster(k, 1)
+	for i := range 7 { // the one node is full
+		k.Observe(k.Keep(pod(fmt.Sprint("full", i), "n0", start())))
+	}
+	at := start()
+	look := func() { k.Look(t.Context(), at); at = at.Add(time.Minute) }
+	look()
+	k.Observe(node("big", "m5.8xlarge", 32, at))
+	k.Observe(k.Keep(pod("a", "big", at)))
+	k.Observe(k.Keep(pod("b", "big", at)))
+	look()
+	if n := len(k.View().Compared); n != 0 {
+		t.Fatalf("%d comparisons at the first look that sees the node", n)
+	}
+	look()
+	look()
+	v := k.View()
+	if len(v.Compared) != 1 {
+		t.Fatalf("%d comparisons, want the one of the new node: %+v", len(v.Compared), v.Failed)
+	}
+	c := v.Compared[0]
+	if c.Pods != 2 || c.Unplaced != 0 || c.Theirs.Nodes != 1 || c.Theirs.Types[0] != "m5.8xlarge" || c.Ours.Nodes != 1 || c.Ours.CostPerHour <= 0 || c.Ours.CostPerHour > c.Theirs.CostPerHour/5 {
+		t.Errorf("%+v", c)
+	}
+	if l := v.History.Sum().Launches; l.Theirs.Nodes != 1 || l.Ours.CostPerHour != c.Ours.CostPerHour {
+		t.Errorf("%+v", l)
+	}
+}
+
+func TestLook_OfNothingSaysWhatIsMissingAndGoesOn(t *testing.T) {
+	t.Parallel()
+	k := keeper(t, kept(""))
+	k.Look(t.Context(), start())
+	if v := k.View(); !strings.Contains(v.Failed, "neither nodes nor NodePools") || len(v.History) != 0 {
+		t.Errorf("%+v", v)
+	}
+	cluster(k, 2)
+	k.Look(t.Context(), start().Add(time.Minute))
+	if v := k.View(); v.Failed != "" || v.Report == nil {
+		t.Errorf("%+v", v)
+	}
+	k.Forget(node("n1", "m5.2xlarge", 8, start()))
+	k.Look(t.Context(), start().Add(2*time.Minute))
+	if v := k.View(); v.Report.Now.Nodes != 1 {
+		t.Errorf("%d nodes after one was deleted", v.Report.Now.Nodes)
+	}
+}
+
+func TestSave_ContinuesTheHistoryOfAnEarlierShadow(t *testing.T) {
+	t.Parallel()
+	earlier := History{
+		{Start: start().Truncate(time.Hour).Add(-time.Hour), Seconds: 3600, Paid: 2, Forecast: 1, Bound: 0.5},
+		{Start: start().Truncate(time.Hour), Seconds: 600, Paid: 3, Forecast: 1, Bound: 0.5},
+	}
+	text, err := json.Marshal(earlier)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := kept(string(text))
+	k := keeper(t, client)
+	cluster(k, 1)
+	k.Look(t.Context(), start())
+	k.Look(t.Context(), start().Add(time.Minute))
+	if err := k.Save(t.Context(), start()); err != nil {
+		t.Fatal(err)
+	}
+	h, err := k.Store.Load(t.Context())
+	if err != nil || len(h) != 2 || h[0].Paid != 2 || !near(h[1].Seconds, 660) || h[1].Paid <= 3 {
+		t.Errorf("%+v %v", h, err)
+	}
+}
+
+func TestSave_DoesNotReplaceAHistoryThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	client := kept("[{")
+	k := keeper(t, client)
+	cluster(k, 1)
+	k.Look(t.Context(), start())
+	if err := k.Save(t.Context(), start()); err == nil || !strings.Contains(err.Error(), "delete the key") {
+		t.Errorf("%v", err)
+	}
+	m, err := client.CoreV1().ConfigMaps("karpenter").Get(t.Context(), install.ShadowName, metav1.GetOptions{})
+	if err != nil || m.Data[historyKey] != "[{" {
+		t.Errorf("%+v %v", m, err)
+	}
+}
+
+// 30 days of hours, each as wide as an hour can be, fit into a ConfigMap.
+func TestHistory_Of30DaysFitsIntoAConfigMap(t *testing.T) {
+	t.Parallel()
+	k := keeper(t, kept(""))
+	cluster(k, 1)
+	k.Look(t.Context(), start())
+	v := k.View()
+	var h History
+	for i := range 40 * 24 {
+		h.look(start().Add(time.Duration(i)*time.Hour+time.Duration(i)*time.Millisecond), mostBetween, &v.Report.Forecast, nil)
+		x := &h[len(h)-1]
+		x.Seconds, x.Paid, x.Forecast, x.Bound, x.Unplaced = 3599.999999, 12345.678901234567, 12345.678901234567, 12345.678901234567, 12345
+		x.Launches.Waited, x.Launches.WaitedSeconds, x.Launches.Unplaced = 12345, 12345.678901234567, 12345
+		x.Launches.Theirs.Nodes, x.Launches.Theirs.CostPerHour, x.Launches.Ours.Nodes, x.Launches.Ours.CostPerHour = 12345, 12345.678901234567, 12345, 12345.678901234567
+	}
+	text, err := json.Marshal(h)
+	if err != nil || len(h) != 30*24 || len(text) > 512<<10 {
+		t.Errorf("%d hours take %d bytes, %v", len(h), len(text), err)
+	}
+}
+
+func TestRun_SavesWhenItEnds(t *testing.T) {
+	t.Parallel()
+	client := kept("")
+	k := keeper(t, client)
+	cluster(k, 1)
+	ctx, end := context.WithCancel(t.Context())
+	k.Publish = func(View) { end() }
+	if err := k.Run(ctx, func() func() { return func() {} }); err != nil {
+		t.Fatal(err)
+	}
+	if h, err := k.Store.Load(t.Context()); err != nil || len(h) != 1 {
+		t.Errorf("%v %v", h, err)
+	}
+}

@@ -1,0 +1,213 @@
+package simulate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/sim/forecast"
+)
+
+// A cluster that is watched changes, and is simulated again and again: what a simulation
+// completes, it completes in a copy.
+
+// Keep reduces an object to what decisions read, and returns what is kept in its place.
+func (c *Cluster) Keep(object metav1.Object) metav1.Object { return c.keeper.Compact(object) }
+
+// Remove removes the object with the kind and name of this one.
+func (c *Cluster) Remove(object metav1.Object) {
+	name := nameOf(object)
+	switch object.(type) {
+	case *corev1.Node:
+		delete(c.nodes, object.GetName())
+	case *v1.NodePool:
+		delete(c.pools, object.GetName())
+	case *v1.NodeClaim:
+		delete(c.claims, object.GetName())
+	case *awsv1.EC2NodeClass:
+		delete(c.classes, object.GetName())
+	case *appsv1.Deployment:
+		delete(c.deployments, name)
+	case *appsv1.ReplicaSet:
+		delete(c.sets, name)
+	case *appsv1.StatefulSet:
+		delete(c.stateful, name)
+	case *policyv1.PodDisruptionBudget:
+		delete(c.budgets, name)
+	default:
+		delete(c.others, fmt.Sprintf("%T %s", object, name))
+	}
+}
+
+// Clone returns a copy. What a simulation of the copy changes in it, the cluster does not see.
+func (c *Cluster) Clone() *Cluster {
+	out := *c
+	out.nodes, out.pools, out.classes = copies(c.nodes, (*corev1.Node).DeepCopy), copies(c.pools, (*v1.NodePool).DeepCopy), copies(c.classes, (*awsv1.EC2NodeClass).DeepCopy)
+	out.budgets, out.claims, out.deployments = copies(c.budgets, (*policyv1.PodDisruptionBudget).DeepCopy), maps.Clone(c.claims), maps.Clone(c.deployments)
+	out.sets, out.stateful = copies(c.sets, shallow), copies(c.stateful, shallow)
+	out.others, out.numbers = maps.Clone(c.others), maps.Clone(c.numbers)
+	out.notes, out.uncarried = slices.Clone(c.notes), slices.Clone(c.uncarried)
+	return &out
+}
+
+func copies[T any](all map[string]*T, one func(*T) *T) map[string]*T {
+	out := make(map[string]*T, len(all))
+	for name, x := range all {
+		out[name] = one(x)
+	}
+	return out
+}
+
+func shallow[T any](x *T) *T {
+	y := *x
+	return &y
+}
+
+// Zones are those of the subnets of EC2NodeClasses, and of nodes, sorted.
+func (c *Cluster) Zones() []catalog.Zone {
+	ids := map[string]string{}
+	for _, zone := range c.zones() {
+		ids[zone] = ""
+	}
+	for _, class := range c.classes {
+		for _, s := range class.Status.Subnets {
+			ids[s.Zone] = s.ZoneID
+		}
+	}
+	var out []catalog.Zone
+	for _, name := range slices.Sorted(maps.Keys(ids)) {
+		out = append(out, catalog.Zone{Name: name, ID: ids[name]})
+	}
+	return out
+}
+
+// NodePools lists the NodePools by name, and NodeClaims the NodeClaims.
+func (c *Cluster) NodePools() []*v1.NodePool { return byName(c.pools) }
+
+// NodeClaims lists the NodeClaims by name.
+func (c *Cluster) NodeClaims() []*v1.NodeClaim { return byName(c.claims) }
+
+func byName[T any](all map[string]*T) []*T {
+	out := make([]*T, 0, len(all))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		out = append(out, all[name])
+	}
+	return out
+}
+
+// Region is that of the nodes; "" where none says it.
+func (c *Cluster) Region() string { return c.region() }
+
+// Empty says whether the cluster has neither nodes nor NodePools.
+func (c *Cluster) Empty() bool { return len(c.nodes)+len(c.pools) == 0 }
+
+// ReadyNodes lists the nodes that are ready, with the time at which each was made.
+func (c *Cluster) ReadyNodes() map[string]time.Time {
+	out := map[string]time.Time{}
+	for name, n := range c.nodes {
+		for _, condition := range n.Status.Conditions {
+			if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
+				out[name] = n.CreationTimestamp.Time
+			}
+		}
+	}
+	return out
+}
+
+// Comparison is what another program has launched for pods, and what the daemon would have
+// launched for the same pods.
+type Comparison struct {
+	Pods     int64 `json:"pods"`
+	Unplaced int   `json:"unplaced,omitempty"` // of these, pods for which the daemon has no place: dollars do not compare then
+	Theirs   Side  `json:"theirs"`
+	Ours     Side  `json:"ours"`
+	// WaitedSeconds is how long after the last of its pods the other program made each of its
+	// NodeClaims; for the nodes whose NodeClaim says it.
+	WaitedSeconds []float64 `json:"waitedSeconds,omitempty"`
+}
+
+// Side is the nodes of one of the two.
+type Side struct {
+	Nodes       int      `json:"nodes"`
+	CostPerHour float64  `json:"costPerHour"`
+	Types       []string `json:"types,omitempty"` // of the nodes, sorted
+}
+
+// compareFor is how long the daemon has in a comparison to give each pod a place. Its clock moves
+// one second with each plan, so this bounds the plans.
+const compareFor = 10 * time.Minute
+
+// Compare says what the daemon would have launched for the pods on these nodes, which another
+// program has launched. Other nodes stay as they are. Nodes that may not be replaced, or whose
+// price nobody knows, are left out; ok is false where none is left.
+func (s *Simulation) Compare(nodes []string) (out Comparison, ok bool, err error) {
+	p := &s.player
+	q := p.question()
+	q.For, q.Policy.PauseDisruption = compareFor, true
+	for _, claim := range byName(p.cluster.claims) {
+		node := claim.Status.NodeName
+		price := p.market.PriceOf(claim.Labels[label.InstanceType], claim.Labels[label.CapacityType], claim.Labels[label.Zone])
+		if node == "" || !slices.Contains(nodes, node) || price == 0 {
+			continue
+		}
+		q.Remade = append(q.Remade, claim.Name)
+		out.Theirs.Nodes++
+		out.Theirs.Types = append(out.Theirs.Types, claim.Labels[label.InstanceType])
+		if waited, known := p.cluster.waited(claim); known {
+			out.WaitedSeconds = append(out.WaitedSeconds, waited.Seconds())
+		}
+		if state, up := q.Snapshot.State(node); up {
+			out.Pods += state.CountMoving()
+		}
+	}
+	if len(q.Remade) == 0 {
+		return out, false, nil
+	}
+	answer, err := forecast.Play(q)
+	if err != nil {
+		return out, false, fmt.Errorf("comparison: %w", err)
+	}
+	for _, o := range answer.Waiting {
+		out.Unplaced += len(o.Pods)
+	}
+	out.Theirs.CostPerHour = cents(dollars(answer.Remade))
+	for _, l := range answer.Launches {
+		out.Ours.Nodes++
+		out.Ours.CostPerHour = cents(out.Ours.CostPerHour + dollars(l.Price))
+		out.Ours.Types = append(out.Ours.Types, l.Type)
+	}
+	slices.Sort(out.Theirs.Types)
+	slices.Sort(out.Ours.Types)
+	return out, true, nil
+}
+
+// waited is how long after the last pod on the node of the NodeClaim, of those that are older than
+// the NodeClaim, the NodeClaim was made. A NodeClaim in place of another is older than its pods.
+func (c *Cluster) waited(claim *v1.NodeClaim) (d time.Duration, known bool) {
+	if strings.HasPrefix(string(claim.UID), claimUID) {
+		return 0, false // it was made up
+	}
+	var last time.Time
+	for _, p := range c.pods() {
+		if p.Node() == claim.Status.NodeName && !ofDaemonSet(p) && !p.CreationTimestamp.After(claim.CreationTimestamp.Time) && p.CreationTimestamp.After(last) {
+			last = p.CreationTimestamp.Time
+		}
+	}
+	return claim.CreationTimestamp.Sub(last), !last.IsZero()
+}
+
+func ofDaemonSet(p metav1.Object) bool {
+	owner := metav1.GetControllerOf(p)
+	return owner != nil && owner.Kind == "DaemonSet"
+}
