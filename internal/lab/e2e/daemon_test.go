@@ -24,6 +24,7 @@ func TestDaemon(t *testing.T) {
 	d.part(t, "PodsRunOnNodesThatItLaunchesAndGoWhenEmpty", podsRunOnNodesThatItLaunches)
 	d.part(t, "Explain_TheGuidesBlocksReachTheLeader", explainReachesTheLeader)
 	d.part(t, "Simulate_ForetellsWhatTheDaemonDoes", simulateForetellsWhatTheDaemonDoes)
+	d.part(t, "Shadow_LooksAndTouchesNothing", shadowLooksAndTouchesNothing)
 	d.together(t, "Together", map[string]func(*testing.T, *daemonLab){
 		"ScaleUp_NoPodIsLaunchedForTwice/on-demand":     func(t *testing.T, d *daemonLab) { noPodIsLaunchedForTwice(t, d, false) },
 		"ScaleUp_NoPodIsLaunchedForTwice/spot":          func(t *testing.T, d *daemonLab) { noPodIsLaunchedForTwice(t, d, true) },
