@@ -62,6 +62,21 @@ func ControllerPolicies(in ControllerPolicyInput) []Policy {
 	return policies
 }
 
+// ShadowPolicy allows to read what AWS sells in the region, and for which prices. A shadow does
+// without, too: then the prices are those of the list that is compiled into the daemon.
+func ShadowPolicy(region string) string {
+	return policyText(
+		allow("ReadOfferings", []string{"ec2:DescribeInstanceTypeOfferings", "ec2:DescribeInstanceTypes", "ec2:DescribeSpotPriceHistory"}, []string{"*"}).
+			when("StringEquals", "aws:RequestedRegion", region),
+		readPrices())
+}
+
+// readPrices is for the Price List, which is in other regions than the cluster, and has no
+// resources.
+func readPrices() statement {
+	return allow("ReadPrices", []string{"pricing:GetProducts"}, []string{"*"})
+}
+
 // AdditionalPolicy is the kind of the policy that has the statements of users.
 const AdditionalPolicy = "additional"
 
@@ -120,8 +135,7 @@ func (in ControllerPolicyInput) readStatements() []statement {
 			"ec2:DescribeCapacityReservations", "ec2:DescribeImages", "ec2:DescribeInstanceTypeOfferings", "ec2:DescribeInstanceTypes", "ec2:DescribeInstances",
 			"ec2:DescribeLaunchTemplates", "ec2:DescribeSecurityGroups", "ec2:DescribeSpotPriceHistory", "ec2:DescribeSubnets",
 		}, []string{"*"}).when("StringEquals", "aws:RequestedRegion", in.Region),
-		// The Price List is in other regions than the cluster, and has no resources.
-		allow("ReadPrices", []string{"pricing:GetProducts"}, []string{"*"}),
+		readPrices(),
 		allow("ReadImageParameters", []string{"ssm:GetParameter"},
 			append([]string{fmt.Sprintf("arn:%s:ssm:%s::parameter%s*", in.Partition, in.Region, PublicParameters)}, in.ImageParameterARNs...)),
 		allow("ReadInstanceProfiles", []string{"iam:GetInstanceProfile"},

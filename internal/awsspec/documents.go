@@ -25,6 +25,7 @@ type Document struct {
 // Names of documents. Those of the controller's policies are ControllerDocument and the kind of the policy.
 const (
 	ControllerDocument       = "controller-"
+	ShadowDocument           = "shadow-read"
 	IRSATrustDocument        = "controller-trust-irsa"
 	PodIdentityTrustDocument = "controller-trust-pod-identity"
 	NodeTrustDocument        = "node-trust"
@@ -49,6 +50,7 @@ func Documents(in Installation) []Document {
 	for _, p := range ControllerPolicies(controller) {
 		out = append(out, Document{ControllerDocument + p.Kind, "policy of the daemon's role", p.Document})
 	}
+	out = append(out, Document{ShadowDocument, "policy of a role for a shadow: what AWS sells, and for which prices", ShadowPolicy(in.Region)})
 	if in.Issuer != "" {
 		issuer := strings.TrimPrefix(in.Issuer, "https://")
 		out = append(out, Document{IRSATrustDocument, "trust policy of the daemon's role, for IRSA", IRSATrust(issuer, in.Account, in.Partition, in.Namespace, in.ServiceAccount)})
