@@ -5,6 +5,8 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -33,7 +35,7 @@ func shadowLooksAndTouchesNothing(t *testing.T, d *daemonLab) {
 		t.Fatal(err)
 	}
 	d.apply(t, objects...)
-	eventually(t, func() error { return d.hasSeen(t, 1) })
+	eventually(t, func() error { return d.hasSeen(t, shadowName, 1) })
 	d.changedOnly(t)
 
 	// The next one goes on from what an earlier one has kept.
@@ -54,11 +56,25 @@ func shadowLooksAndTouchesNothing(t *testing.T, d *daemonLab) {
 		}
 	}
 	d.shadows(t, 1)
-	eventually(t, func() error { return d.hasSeen(t, 2) })
+	eventually(t, func() error { return d.hasSeen(t, shadowName, 2) })
 	d.shadows(t, 0)
 	d.allow(t, m)
 	d.scale(t, m.pool, 0)
 	d.empties(t, m.pool)
+}
+
+// shadowRunsByTheGuide goes by the guide in a cluster without Karpenter and without the daemon, which
+// has none of their kinds.
+func shadowRunsByTheGuide(t *testing.T, d *daemonLab) {
+	g := d.terminal(t).openGuide(t, "shadow")
+	g.run(t, "install", "my-cluster", d.ClusterName, "us-west-2", d.Region, "registry.example.com/karpenterd:1.0.0", d.options.Image)
+	eventually(t, func() error { return d.hasSeen(t, install.DefaultNamespace, 1) })
+	g.run(t, "report")
+	text, err := os.ReadFile(filepath.Join(g.dir, "report.md"))
+	if err != nil || !strings.Contains(string(text), "| now |") {
+		t.Errorf("report.md: %v\n%s", err, text)
+	}
+	g.run(t, "remove")
 }
 
 // shadows scales the Deployment of the shadow, and waits until so many pods are there.
@@ -77,10 +93,10 @@ func (d *daemonLab) shadows(t *testing.T, replicas int) {
 	})
 }
 
-// hasSeen checks that the ConfigMap of the shadow has so many hours.
-func (d *daemonLab) hasSeen(t *testing.T, hours int) error {
+// hasSeen checks that the ConfigMap of the shadow in the namespace has so many hours.
+func (d *daemonLab) hasSeen(t *testing.T, namespace string, hours int) error {
 	t.Helper()
-	c, err := d.Core.CoreV1().ConfigMaps(shadowName).Get(t.Context(), install.ShadowName, metav1.GetOptions{})
+	c, err := d.Core.CoreV1().ConfigMaps(namespace).Get(t.Context(), install.ShadowName, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}

@@ -62,6 +62,7 @@ func TestDaemonBroken(t *testing.T) {
 	d := startDaemonLab(t, lab.Options{})
 	identities := d.identities(t)
 	d.part(t, "Start_NamesWhatIsMissing", startNamesWhatIsMissing)
+	d.part(t, "Shadow_RunsByTheGuideWithoutKarpenter", shadowRunsByTheGuide)
 	d.installDaemon(t)
 	d.apply(t, d.nodeClass(nodeClassName, nil))
 	orphan := d.launchOrphans(t)

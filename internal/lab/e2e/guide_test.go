@@ -37,6 +37,7 @@ func fates() map[string]map[string]fate {
 	const tryIt, yamlProgram = "TestAccTryIt", "TestPulumi_TheQuickStartInYAML"
 	const simulated = "TestSimulateGuide_TheBlocksDoWhatTheGuideSays runs it on the dump of the guide"
 	const explains = "TestDaemon/Explain_TheGuidesBlocksReachTheLeader"
+	const shadows = "TestDaemonBroken/Shadow_RunsByTheGuideWithoutKarpenter"
 	const manifests = "TestDrift_NodesFollowTheirClassAndTheirPool"
 	return map[string]map[string]fate{
 		"gitops": {
@@ -78,6 +79,11 @@ func fates() map[string]map[string]fate {
 		},
 		"quickstart": {
 			"apply": {because: "TestAccQuickstart applies the example with Terraform or OpenTofu, and try_it has the same commands for a provider that is built"},
+		},
+		"shadow": {
+			"install": {by: shadows},
+			"report":  {by: shadows},
+			"remove":  {by: shadows},
 		},
 		"simulate": {
 			"ask a cluster":                           {because: "TestSimulateGuide_ListsWhatTheCommandLists holds the role to what the command lists"},
