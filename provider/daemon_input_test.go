@@ -36,6 +36,7 @@ func TestDaemon_BadInputNamesTheField(t *testing.T) {
 		"endpoint":                {"cluster_endpoint", "10.0.0.1", []string{`cluster endpoint "10.0.0.1": must be an https URL; without it the daemon asks EKS`}},
 		"level":                   {"log_level", "loud", []string{"info"}},
 		"replicas":                {"replicas", 0, []string{"at least 1"}},
+		"mode":                    {"mode", "watch", []string{`"active" "shadow"`}},
 		"landing":                 {"landing", "Bind", []string{`"auto" "bind" "prefer"`}},
 		"preferences":             {"preference_policy", "respect", []string{`"Respect" "Ignore"`}},
 		"min values":              {"min_values_policy", "Lenient", []string{`"Strict" "BestEffort"`}},

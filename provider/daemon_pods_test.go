@@ -52,7 +52,7 @@ const authority = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUJjVENDQVJlZ0F3SUJBZ
 func everyOption() object {
 	return object{
 		"cluster_name": "other", "cluster_endpoint": "https://10.0.0.1", "queue_name": "events", "region": "eu-west-1", "log_level": "debug",
-		"preference_policy": "Ignore", "landing": "prefer", "min_values_policy": "BestEffort", "node_cost": "0.02", "scheduler_config": "podTopologySpread: {}",
+		"mode": "shadow", "preference_policy": "Ignore", "landing": "prefer", "min_values_policy": "BestEffort", "node_cost": "0.02", "scheduler_config": "podTopologySpread: {}",
 		"use_fips_endpoint": true, "use_dualstack_endpoint": true,
 		"pause_disruption": true, "reserved_enis": 1, "vm_memory_overhead_percent": "0.05", "cluster_ca_bundle": authority, "isolated_vpc": true, "log_keys": "hclog", "metrics_port": 9090, "health_probe_port": 9091, "namespace": "nodes",
 		"resources": object{"requests": object{"cpu": "1"}, "limits": object{"memory": "2Gi"}},

@@ -345,11 +345,9 @@ func TestForeign_ALeaseOfKarpentersStays(t *testing.T) {
 	}
 }
 
-// TestDaemon_ARunningKarpenterIsAClearRefusal applies a daemon while a controller renews
-// Karpenter's Lease in another namespace, and after it has stopped.
-func TestDaemon_ARunningKarpenterIsAClearRefusal(t *testing.T) {
-	l := startLab(t)
-	s := l.somebody(t)
+// karpenterRuns renews the Lease of a Karpenter in kube-system, until it is told to stop.
+func (s somebody) karpenterRuns(t *testing.T, l *theLab) (stop func()) {
+	t.Helper()
 	now := func() string { return time.Now().UTC().Format("2006-01-02T15:04:05.000000Z") }
 	lease := map[string]any{
 		"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": map[string]any{"name": install.LeaseName},
@@ -358,7 +356,7 @@ func TestDaemon_ARunningKarpenterIsAClearRefusal(t *testing.T) {
 	if err := s.create(leases, "kube-system", lease); err != nil {
 		t.Fatal(err)
 	}
-	running, stop := context.WithCancel(t.Context())
+	running, end := context.WithCancel(t.Context())
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -372,6 +370,15 @@ func TestDaemon_ARunningKarpenterIsAClearRefusal(t *testing.T) {
 			}
 		}
 	}()
+	return func() { end(); <-stopped }
+}
+
+// TestDaemon_ARunningKarpenterIsAClearRefusal applies a daemon while a controller renews
+// Karpenter's Lease in another namespace, and after it has stopped.
+func TestDaemon_ARunningKarpenterIsAClearRefusal(t *testing.T) {
+	l := startLab(t)
+	s := l.somebody(t)
+	stop := s.karpenterRuns(t, l)
 	daemon := l.behind(t, nobody).resource("karpenter_daemon")
 	wantError(t, daemon.apply(idle(nil)), "another controller runs", "kube-system/"+install.LeaseName, "karpenter-6d9c_1", "kubectl scale")
 	wantNothingMade(t, daemon)
@@ -379,7 +386,6 @@ func TestDaemon_ARunningKarpenterIsAClearRefusal(t *testing.T) {
 		t.Error("something was installed")
 	}
 	stop()
-	<-stopped
 	wantNoError(t, daemon.apply(idle(nil))) // waits until the Lease has expired
 	wantNoError(t, daemon.destroy())
 	if err := s.remove(leases, "kube-system", install.LeaseName); err != nil {
