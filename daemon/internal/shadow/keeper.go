@@ -24,7 +24,8 @@ const (
 	// share is how many times as long as a look takes the next one waits at least, so that the
 	// shadow of a large cluster takes one twentieth of a core.
 	share = 19
-	// saveEvery is how often the history is written; a shadow that ends writes it, too.
+	// saveEvery is how often the history is written. A shadow that ends writes it, too, and one that
+	// began less than this ago at each look: who has installed it asks for the report soon.
 	saveEvery = 10 * time.Minute
 	// ahead is how much of the future a look plays.
 	ahead = time.Hour
@@ -200,7 +201,7 @@ func (k *Keeper) Look(ctx context.Context, now time.Time) {
 	k.mu.Unlock()
 	k.tell(compared, err)
 	k.Publish(view)
-	if now.Sub(k.saved) >= saveEvery {
+	if now.Sub(k.since) < saveEvery || now.Sub(k.saved) >= saveEvery {
 		if err := k.Save(ctx, now); err != nil && ctx.Err() == nil {
 			k.Logger.Warn("the history could not be kept; trying again", "error", err)
 		}

@@ -24,6 +24,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/toolchain"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
 // shadowName is the namespace, the role and the service account of the shadow.
@@ -70,6 +71,9 @@ func TestPeer_AShadowSeesWhatKarpenterLaunchesAndTouchesNothing(t *testing.T) {
 		t.Fatalf("report: %v\n%s", err, out)
 	}
 	t.Logf("%s", out)
+	if !strings.Contains(string(out), "another program has launched "+quantity.Count(int64(len(p.instances())), "node")) {
+		t.Error("the report does not say what the shadow has seen")
+	}
 }
 
 // installShadow installs the shadow with a role that may read prices.
