@@ -1,6 +1,7 @@
 // Package drifted keeps the condition Drifted of NodeClaims, and the hashes that it
 // follows from: on each NodePool and EC2NodeClass, and on NodeClaims that have none of
-// this version. Package drift compares; this package collects what is known and writes.
+// this version. Package drift compares; this package collects what is known and writes;
+// Foresee says what it would write.
 //
 // Invariants: a new leader begins one sweep later, when its watches have caught up. A
 // condition is set, and cleared, only on evidence: where EC2 has not listed the instance,

@@ -27,14 +27,19 @@ const workers = 4
 // markDrifted is the value of AnnotationVoluntaryDisruption that is reported.
 const markDrifted = "drifted"
 
-// World has the newest objects, and stores the answers to writes.
-type World interface {
-	Observe(object metav1.Object)
+// Objects are what NodeClaims are compared with.
+type Objects interface {
 	NodePools() []*v1.NodePool
 	NodeClaims() []*v1.NodeClaim
-	NodeClaim(name string) (*v1.NodeClaim, bool)
 	EC2NodeClasses() []*awsv1.EC2NodeClass
 	TypesOf(class string) (cluster.Class, bool)
+}
+
+// World has the newest objects, and stores the answers to writes.
+type World interface {
+	Objects
+	Observe(object metav1.Object)
+	NodeClaim(name string) (*v1.NodeClaim, bool)
 	NodeOf(providerID string) (*corev1.Node, bool)
 }
 
@@ -95,7 +100,7 @@ func (k *Keeper) Sweep(ctx context.Context, now time.Time) error {
 			claims = append(claims, c)
 		}
 	}
-	known := knowledge{pools: map[string]*drift.Pool{}, classes: map[string]*drift.Class{}}
+	known := newKnowledge()
 	faults := []error{k.stampPools(ctx, known), k.stampClasses(ctx, known)}
 	if len(claims) > 0 {
 		faults = append(faults, k.list(ctx, now))
@@ -158,15 +163,9 @@ func (k *Keeper) reconcile(ctx context.Context, known knowledge, name string, no
 // settle writes the condition if the verdict asks for another one.
 func (k *Keeper) settle(ctx context.Context, claim *v1.NodeClaim, v drift.Verdict, now time.Time) error {
 	has := claim.Conditions().Get(v1.ConditionDrifted)
-	stands := has.IsTrue() && has.Reason == string(v.Reason) && has.Message == v.Message
-	if v.Reason != "" && stands || v.Reason == "" && (has.Type == "" || !v.Refutes(has.Reason)) {
+	want := settled(claim, v, now)
+	if want == nil {
 		return nil
-	}
-	want := claim.DeepCopy()
-	if v.Reason == "" {
-		want.Conditions().Clear(v1.ConditionDrifted)
-	} else {
-		want.Conditions().Set(v1.ConditionDrifted, metav1.ConditionTrue, string(v.Reason), v.Message, now)
 	}
 	got, err := k.Claims.UpdateStatus(ctx, want, metav1.UpdateOptions{FieldManager: translate.FieldManager})
 	if err != nil {
@@ -180,6 +179,22 @@ func (k *Keeper) settle(ctx context.Context, claim *v1.NodeClaim, v drift.Verdic
 		k.Recorder.Drifted(got, string(v.Reason), v.Message)
 	}
 	return nil
+}
+
+// settled is the NodeClaim with the condition that the verdict asks for; nil if it has that.
+func settled(claim *v1.NodeClaim, v drift.Verdict, now time.Time) *v1.NodeClaim {
+	has := claim.Conditions().Get(v1.ConditionDrifted)
+	stands := has.IsTrue() && has.Reason == string(v.Reason) && has.Message == v.Message
+	if v.Reason != "" && stands || v.Reason == "" && (has.Type == "" || !v.Refutes(has.Reason)) {
+		return nil
+	}
+	want := claim.DeepCopy()
+	if v.Reason == "" {
+		want.Conditions().Clear(v1.ConditionDrifted)
+	} else {
+		want.Conditions().Set(v1.ConditionDrifted, metav1.ConditionTrue, string(v.Reason), v.Message, now)
+	}
+	return want
 }
 
 // reportMarks reports each node once that carries an old Karpenter's mark of drift.
@@ -218,16 +233,7 @@ func (k *Keeper) stampPools(ctx context.Context, known knowledge) error {
 	var faults []error
 	k.reportAnother()
 	for _, p := range k.World.NodePools() {
-		if p.Unread != "" {
-			continue // its hash would be that of a part
-		}
-		var stamp map[string]string
-		if read := drift.ReadPool(p); read != nil {
-			known.pools[p.Name], stamp = read, read.Stamp()
-		} else {
-			stamp = drift.PoolStamp(p)
-		}
-		faults = append(faults, stampOne(ctx, k, k.Pools, p, p.DeletionTimestamp, stamp))
+		faults = append(faults, stampOne(ctx, k, k.Pools, p, p.DeletionTimestamp, known.readPool(p)))
 	}
 	return errors.Join(faults...)
 }
@@ -236,16 +242,7 @@ func (k *Keeper) stampPools(ctx context.Context, known knowledge) error {
 func (k *Keeper) stampClasses(ctx context.Context, known knowledge) error {
 	var faults []error
 	for _, c := range k.World.EC2NodeClasses() {
-		if c.Unread != "" || len(translate.RefusedOfClass(c)) > 0 {
-			continue
-		}
-		var stamp map[string]string
-		if read := drift.ReadClass(c); read != nil {
-			known.classes[c.Name], stamp = read, read.Stamp()
-		} else {
-			stamp = drift.ClassStamp(c)
-		}
-		faults = append(faults, stampOne(ctx, k, k.Classes, c, c.DeletionTimestamp, stamp))
+		faults = append(faults, stampOne(ctx, k, k.Classes, c, c.DeletionTimestamp, known.readClass(c)))
 	}
 	return errors.Join(faults...)
 }

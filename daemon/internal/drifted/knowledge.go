@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/awsspec"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/drift"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
 const (
@@ -58,18 +60,53 @@ type knowledge struct {
 	now       time.Time
 }
 
-// complete adds what only NodeClaims are compared with.
-func (k *Keeper) complete(known *knowledge, now time.Time) {
-	known.types = map[string]map[string]*catalog.InstanceType{}
-	known.now = now
-	for _, c := range k.World.EC2NodeClasses() {
-		view, _ := k.World.TypesOf(c.Name)
+func newKnowledge() knowledge {
+	return knowledge{pools: map[string]*drift.Pool{}, classes: map[string]*drift.Class{}, types: map[string]map[string]*catalog.InstanceType{}}
+}
+
+// readPool reads the NodePool, and returns the stamp that it should have. A NodePool of which a
+// part cannot be read has none: its hash would be that of the rest.
+func (n knowledge) readPool(p *v1.NodePool) map[string]string {
+	if p.Unread != "" {
+		return nil
+	}
+	read := drift.ReadPool(p)
+	if read == nil {
+		return drift.PoolStamp(p)
+	}
+	n.pools[p.Name] = read
+	return read.Stamp()
+}
+
+// readClass does the same with the EC2NodeClass. One that is refused has no stamp, either.
+func (n knowledge) readClass(c *awsv1.EC2NodeClass) map[string]string {
+	if c.Unread != "" || len(translate.RefusedOfClass(c)) > 0 {
+		return nil
+	}
+	read := drift.ReadClass(c)
+	if read == nil {
+		return drift.ClassStamp(c)
+	}
+	n.classes[c.Name] = read
+	return read.Stamp()
+}
+
+// readTypes reads the instance types of all classes.
+func (n knowledge) readTypes(w Objects) {
+	for _, c := range w.EC2NodeClasses() {
+		view, _ := w.TypesOf(c.Name)
 		byName := make(map[string]*catalog.InstanceType, len(view.Types))
 		for i := range view.Types {
 			byName[view.Types[i].Name] = &view.Types[i]
 		}
-		known.types[c.Name] = byName
+		n.types[c.Name] = byName
 	}
+}
+
+// complete adds what only NodeClaims are compared with.
+func (k *Keeper) complete(known *knowledge, now time.Time) {
+	known.now = now
+	known.readTypes(k.World)
 	if now.Sub(k.listing.answered) < evidenceAge {
 		known.instances = k.listing.instances
 	}

@@ -123,11 +123,11 @@ func consolidateSoon(p *v1.NodePool) bool {
 // best first.
 func (p *player) advise(base *Forecast) ([]Advice, error) {
 	c := p.cluster
-	pools, before := c.pools, p.world
-	defer func() { c.pools, p.world = pools, before }()
+	pools, claims, before := c.pools, c.claims, p.world
+	defer func() { c.pools, c.claims, p.world = pools, claims, before }()
 	var out []Advice
 	for _, v := range variants() {
-		c.pools = maps.Clone(pools)
+		c.pools, c.claims = maps.Clone(pools), maps.Clone(claims)
 		var changed []string
 		for _, name := range slices.Sorted(maps.Keys(pools)) {
 			pool := pools[name].DeepCopy()

@@ -45,6 +45,7 @@ type Forecast struct {
 	Foreign        ForeignNodes `json:"foreign"` // nodes that stay as they are
 	WouldLaunch    []Launches   `json:"wouldLaunch,omitempty"`
 	WouldRemove    Removals     `json:"wouldRemove"`
+	Drift          Drift        `json:"drift"`
 	Then           Fleet        `json:"then"`
 	Stays          []Stays      `json:"stays,omitempty"` // why the nodes stay that are there then
 	CannotBePlaced []Unplaced   `json:"cannotBePlaced,omitempty"`

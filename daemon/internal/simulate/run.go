@@ -94,6 +94,7 @@ func Prepare(c *Cluster, o Options) (*Simulation, error) {
 	}
 	c.complete(zonesIn(offers.Market, c.zones()), o.Nodes)
 	c.noteLostPods()
+	c.noteTakenOver()
 	if o.Nodes == OwnedNodes && len(c.claims) == 0 {
 		c.Note("no node is of a NodePool: --nodes all says what the fleet could cost")
 	}
@@ -161,6 +162,7 @@ func (c *Cluster) build(facts []catalog.Fact, sold catalog.Market, now time.Time
 	inOrder(c.stateful, observe)
 	inOrder(c.budgets, observe)
 	inOrder(c.others, observe)
+	c.foreseeDrift(w, now)
 	return w
 }
 
@@ -247,6 +249,7 @@ func (p *player) play(into *Forecast) error {
 		return fmt.Errorf("simulation: %w", err)
 	}
 	into.read(answer, p.foreign())
+	into.Drift = p.drift()
 	return nil
 }
 

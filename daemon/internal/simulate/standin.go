@@ -27,8 +27,9 @@ import (
 // standInName is that of the pool and the class of a cluster that has none.
 const standInName = "simulated"
 
-// standInUID is that of the pool, and claimUID begins those of NodeClaims that are made up.
-const standInUID, claimUID = "simulated-pool", "simulated-claim-"
+// standInUID is that of the pool; claimUID and classUID begin those of NodeClaims and classes that are
+// made up, and standInImage the ids of images.
+const standInUID, claimUID, classUID, standInImage = "simulated-pool", "simulated-claim-", "simulated-class-", "ami-simulated-"
 
 // complete adds what stands in.
 func (c *Cluster) complete(zones []catalog.Zone, nodes Nodes) {
@@ -95,7 +96,7 @@ func standInPool() *v1.NodePool {
 }
 
 func standInClass(name string) *awsv1.EC2NodeClass {
-	c := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("simulated-class-" + name)}}
+	c := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(classUID + name)}}
 	c.Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{Alias: "al2023@latest"}}
 	return c
 }
@@ -111,7 +112,7 @@ func (c *Cluster) found(class *awsv1.EC2NodeClass, zones []catalog.Zone) {
 	}
 	if len(s.AMIs) == 0 {
 		for _, arch := range []string{"amd64", "arm64"} {
-			s.AMIs = append(s.AMIs, awsv1.AMI{ID: "ami-" + arch, Requirements: []awsv1.AMIRequirement{{Key: label.Arch, Operator: "In", Values: []string{arch}}}})
+			s.AMIs = append(s.AMIs, awsv1.AMI{ID: standInImage + arch, Requirements: []awsv1.AMIRequirement{{Key: label.Arch, Operator: "In", Values: []string{arch}}}})
 		}
 	}
 	s.Conditions = nil
@@ -170,7 +171,7 @@ func (c *Cluster) withoutStandIns() {
 	}
 	delete(c.pools, standInName)
 	for name, claim := range c.claims {
-		if claim.Labels[v1.LabelNodePool] == standInName && strings.HasPrefix(string(claim.UID), claimUID) {
+		if claim.Labels[v1.LabelNodePool] == standInName && madeUp(claim) {
 			delete(c.claims, name)
 		}
 	}

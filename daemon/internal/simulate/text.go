@@ -174,7 +174,11 @@ func (f *Forecast) details() (out []part) {
 			launch.table = append(launch.table, []string{fmt.Sprint(x.Nodes), x.Type, x.CapacityType, x.Pool, fmt.Sprint(x.Pods), money(x.CostPerHour), brief(x.Why)})
 		}
 	}
-	return append(out, launch, f.removed(), f.staying(), f.waiting())
+	out = append(out, launch, f.removed())
+	if drifting, compared := f.drifting(); compared {
+		out = append(out, drifting)
+	}
+	return append(out, f.staying(), f.waiting())
 }
 
 // listed is how many nodes a text lists one by one.
