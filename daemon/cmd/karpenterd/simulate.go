@@ -41,6 +41,7 @@ type simulation struct {
 	seed        uint64
 	target      reach.Target
 	advise      bool
+	schema      bool
 }
 
 func simulateCommand(s streams) *cobra.Command {
@@ -95,6 +96,7 @@ func (x *simulation) bind(command *cobra.Command, output string) {
 	flags.StringVar(&x.nodes, "nodes", "", "which nodes may be replaced: owned, those of NodePools, or all; default: owned, or all where NodePools have none")
 	flags.StringVar(&x.region, "region", "", "region of the cluster; default: that of its nodes")
 	flags.StringVarP(&x.output, "output", "o", output, "form of the report: table, json, markdown or html")
+	flags.BoolVar(&x.schema, "schema", false, "print the JSON Schema of --output json, and read nothing")
 	flags.StringArrayVar(&x.failIf, "fail-if", nil, "exit with code 3 if so: unplaced, or saving>N% of what the fleet costs; may be given several times")
 	flags.DurationVar(&x.length, "for", time.Hour, "how long the daemon would have worked")
 	flags.Uint64Var(&x.seed, "seed", 1, "number that the names of new nodes follow from")
@@ -105,6 +107,12 @@ func (x *simulation) bind(command *cobra.Command, output string) {
 
 // run reads, simulates and writes the report.
 func (x *simulation) run(ctx context.Context, s streams) error {
+	if x.schema {
+		if _, err := io.WriteString(s.out, simulate.JSONSchema()); err != nil {
+			return fmt.Errorf("simulate: schema write: %w", err)
+		}
+		return nil
+	}
 	write, known := map[string]func(*simulate.Report, io.Writer) error{
 		"table": (*simulate.Report).WriteTable, "json": (*simulate.Report).WriteJSON,
 		"markdown": (*simulate.Report).WriteMarkdown, "html": (*simulate.Report).WriteHTML,

@@ -23,12 +23,12 @@ const worthwhile = 1
 // Advice is a change of NodePools that was simulated, and what it would save beside what the daemon
 // saves without it.
 type Advice struct {
-	Change        string   `json:"change"`
-	NodePools     []string `json:"nodePools"`
-	SavesPerHour  float64  `json:"savesPerHour"`
-	SavesPerMonth float64  `json:"savesPerMonth"`
-	Percent       float64  `json:"percent"` // of what the fleet would cost then
-	Mind          string   `json:"mind"`    // what to know before
+	Change        string   `json:"change"`        // what is changed
+	NodePools     []string `json:"nodePools"`     // that are changed
+	SavesPerHour  float64  `json:"savesPerHour"`  // beside what the daemon saves without it
+	SavesPerMonth float64  `json:"savesPerMonth"` // the same for 730 hours
+	Percent       float64  `json:"percent"`       // of what the fleet would cost then
+	Mind          string   `json:"mind"`          // what to know before
 }
 
 // variant is a change of NodePools that may save money.

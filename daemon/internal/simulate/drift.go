@@ -78,17 +78,17 @@ func (c *Cluster) noteTakenOver() {
 
 // Drift is which nodes are not what their NodePool and EC2NodeClass ask for.
 type Drift struct {
-	NodeClaims int       `json:"nodeClaims"` // that were compared
-	Drifted    []Drifted `json:"drifted,omitempty"`
+	NodeClaims int       `json:"nodeClaims"`        // that were compared
+	Drifted    []Drifted `json:"drifted,omitempty"` // those that have drifted
 }
 
 // Drifted is a node that the daemon would find drifted.
 type Drifted struct {
-	Node      string `json:"node,omitempty"`
-	NodeClaim string `json:"nodeClaim,omitempty"` // where the input has it
-	Pool      string `json:"pool"`
-	Reason    string `json:"reason"`
-	Message   string `json:"message"` // what differs
+	Node      string `json:"node,omitempty"`      // its name, where it has joined
+	NodeClaim string `json:"nodeClaim,omitempty"` // its NodeClaim, where the input has one
+	Pool      string `json:"pool"`                // its NodePool
+	Reason    string `json:"reason"`              // of the condition Drifted, such as NodePoolDrifted
+	Message   string `json:"message"`             // what differs
 }
 
 // drift reads the conditions that foreseeDrift has written.

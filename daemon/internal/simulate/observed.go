@@ -8,21 +8,17 @@ import (
 
 // Observed is what a shadow has seen of the cluster, over days. Money is in dollars.
 type Observed struct {
-	Since time.Time `json:"since"`
-	Hours float64   `json:"hours"` // that it speaks for
-	// PaidPerHour is what the fleet has cost on average, ForecastPerHour what it would have cost by
-	// the daemon's forecasts, BoundPerHour the least that any fleet for the same pods costs.
-	PaidPerHour     float64 `json:"paidPerHour"`
-	ForecastPerHour float64 `json:"forecastPerHour"`
-	BoundPerHour    float64 `json:"boundPerHour"`
-	Saved           float64 `json:"saved"` // in these hours
-	SavedPercent    float64 `json:"savedPercent"`
-	// Theirs are nodes that another program has launched, and Ours those that the daemon would have
-	// launched for the same pods.
-	Theirs        Side    `json:"theirs"`
-	Ours          Side    `json:"ours"`
-	Unplaced      int     `json:"unplaced,omitempty"`      // nodes that are left out: the daemon has no place for a pod of theirs
-	WaitedSeconds float64 `json:"waitedSeconds,omitempty"` // on average, from the last pod of a NodeClaim to the NodeClaim
+	Since           time.Time `json:"since"`                   // when it began
+	Hours           float64   `json:"hours"`                   // that it speaks for
+	PaidPerHour     float64   `json:"paidPerHour"`             // what the fleet has cost on average
+	ForecastPerHour float64   `json:"forecastPerHour"`         // what it would have cost by the daemon's forecasts
+	BoundPerHour    float64   `json:"boundPerHour"`            // the least that any fleet for the same pods costs
+	Saved           float64   `json:"saved"`                   // in these hours
+	SavedPercent    float64   `json:"savedPercent"`            // of what the fleet has cost
+	Theirs          Side      `json:"theirs"`                  // nodes that another program has launched
+	Ours            Side      `json:"ours"`                    // nodes that the daemon would have launched for the same pods
+	Unplaced        int       `json:"unplaced,omitempty"`      // nodes that are left out: the daemon has no place for a pod of theirs
+	WaitedSeconds   float64   `json:"waitedSeconds,omitempty"` // on average, from the last pod of a NodeClaim to the NodeClaim
 }
 
 // part is what the page says of it.

@@ -20,129 +20,124 @@ const HoursPerMonth = 730
 
 // Report is what the daemon would make of a cluster. Money is in dollars.
 type Report struct {
-	Schema  string   `json:"schema"`
-	Region  string   `json:"region"`
-	Time    string   `json:"time"`            // of the cluster
+	Schema  string   `json:"schema"`          // the form of the report
+	Region  string   `json:"region"`          // of AWS
+	Time    string   `json:"time"`            // of the cluster, by RFC 3339
 	Prices  string   `json:"prices"`          // where prices are from
-	Nodes   Nodes    `json:"nodes"`           // which nodes may be replaced
-	Scratch bool     `json:"scratch"`         // as if no node of a NodePool were there
+	Nodes   Nodes    `json:"nodes"`           // which nodes may be replaced: those of NodePools, or all
+	Scratch bool     `json:"scratch"`         // as if no node that may be replaced were there
 	Notes   []string `json:"notes,omitempty"` // what stands in for what the input does not say, and what of it cannot be read
 
 	Forecast
-	NotCarriedOut []Uncarried `json:"notCarriedOut,omitempty"`
-	// Advice is changes of NodePools that save more, where Advised says that they were sought.
-	Advised bool     `json:"advised,omitempty"`
-	Advice  []Advice `json:"advice,omitempty"`
-	// Observed is what a shadow in the cluster has seen, where one has.
-	Observed *Observed `json:"observed,omitempty"`
-	// With is the same with the objects of --with.
-	With *Forecast `json:"with,omitempty"`
+	NotCarriedOut []Uncarried `json:"notCarriedOut,omitempty"` // what the input asks for and the daemon does not do
+	Advised       bool        `json:"advised,omitempty"`       // whether advice was sought
+	Advice        []Advice    `json:"advice,omitempty"`        // changes of NodePools that save more, the best first
+	Observed      *Observed   `json:"observed,omitempty"`      // what a shadow in the cluster has seen, where one has
+	With          *Forecast   `json:"with,omitempty"`          // the same with the objects of --with
 }
 
 // Forecast is one future of the cluster.
 type Forecast struct {
-	Now            Fleet        `json:"now"`
-	Foreign        ForeignNodes `json:"foreign"` // nodes that stay as they are
-	WouldLaunch    []Launches   `json:"wouldLaunch,omitempty"`
-	WouldRemove    Removals     `json:"wouldRemove"`
-	Drift          Drift        `json:"drift"`
-	Then           Fleet        `json:"then"`
-	Stays          []Stays      `json:"stays,omitempty"` // why the nodes stay that are there then
-	CannotBePlaced []Unplaced   `json:"cannotBePlaced,omitempty"`
-	// Seconds is after how long that is so. Settled says that nothing more is due; else more is
-	// to come after the time that was played.
-	Seconds int64 `json:"seconds"`
-	Settled bool  `json:"settled"`
+	Now            Fleet        `json:"now"`                      // the fleet as it is
+	Foreign        ForeignNodes `json:"foreign"`                  // nodes that stay as they are
+	WouldLaunch    []Launches   `json:"wouldLaunch,omitempty"`    // all launches on the way, also of nodes that are removed later
+	WouldRemove    Removals     `json:"wouldRemove"`              // all removals on the way
+	Drift          Drift        `json:"drift"`                    // which nodes have drifted at the start
+	Then           Fleet        `json:"then"`                     // the fleet in the end
+	Stays          []Stays      `json:"stays,omitempty"`          // why the nodes stay that are there then
+	CannotBePlaced []Unplaced   `json:"cannotBePlaced,omitempty"` // pods that have no place in the end
+	Seconds        int64        `json:"seconds"`                  // how long after the start the end is
+	Settled        bool         `json:"settled"`                  // whether nothing more is due; else more is to come after the end
 }
 
 // Fleet is the nodes that may be replaced.
 type Fleet struct {
-	Nodes         int      `json:"nodes"`
-	Pods          int64    `json:"pods"`
-	PodsElsewhere int64    `json:"podsElsewhere"` // on nodes that stay as they are
-	CostPerHour   float64  `json:"costPerHour"`   // of instances, volumes and public addresses
-	CostPerMonth  float64  `json:"costPerMonth"`
+	Nodes         int      `json:"nodes"`                // how many there are
+	Pods          int64    `json:"pods"`                 // on these nodes, without those that do not move, as of DaemonSets
+	PodsElsewhere int64    `json:"podsElsewhere"`        // the same on nodes that stay as they are
+	CostPerHour   float64  `json:"costPerHour"`          // of instances, volumes and public addresses
+	CostPerMonth  float64  `json:"costPerMonth"`         // the same for 730 hours
 	BoundPerHour  float64  `json:"boundPerHour"`         // no fleet for these pods costs less; nodes of static NodePools are in it
-	GapPercent    float64  `json:"gapPercent,omitempty"` // of the cost above the bound, where there is one
-	CPUPercent    float64  `json:"cpuPercent"`           // of what nodes have for pods, requested
-	MemoryPercent float64  `json:"memoryPercent"`
-	Pools         []Pool   `json:"pools,omitempty"`
-	Unpriced      []string `json:"unpriced,omitempty"` // nodes without a known price: neither they nor their pods are in cost and bound
+	GapPercent    float64  `json:"gapPercent,omitempty"` // how far the cost is above the bound, where there is one
+	CPUPercent    float64  `json:"cpuPercent"`           // requested, of what nodes have for pods
+	MemoryPercent float64  `json:"memoryPercent"`        // requested, of what nodes have for pods
+	Pools         []Pool   `json:"pools,omitempty"`      // the same by NodePool
+	Unpriced      []string `json:"unpriced,omitempty"`   // nodes without a known price: neither they nor their pods are in cost and bound
 }
 
 // Pool is the nodes of a NodePool.
 type Pool struct {
-	Name        string  `json:"name"`
-	Nodes       int     `json:"nodes"`
+	Name        string  `json:"name"`        // of the NodePool
+	Nodes       int     `json:"nodes"`       // how many it has
 	CostPerHour float64 `json:"costPerHour"` // of the instances
 }
 
 // ForeignNodes are nodes of no NodePool.
 type ForeignNodes struct {
-	Nodes       int     `json:"nodes"`
-	CostPerHour float64 `json:"costPerHour"`
-	Unpriced    int     `json:"unpriced"` // of these, nodes whose price nobody knows
+	Nodes       int     `json:"nodes"`       // how many there are
+	CostPerHour float64 `json:"costPerHour"` // of their instances, as far as known
+	Unpriced    int     `json:"unpriced"`    // of these, nodes whose price nobody knows
 }
 
 // Launches are nodes of one NodePool, type and capacity type that would be launched.
 type Launches struct {
-	Pool         string  `json:"pool"`
-	Type         string  `json:"type"`
-	CapacityType string  `json:"capacityType"`
-	Nodes        int     `json:"nodes"`
-	Pods         int64   `json:"pods"`
-	CostPerHour  float64 `json:"costPerHour"`
-	Why          string  `json:"why"` // of the first
+	Pool         string  `json:"pool"`         // the NodePool
+	Type         string  `json:"type"`         // the instance type
+	CapacityType string  `json:"capacityType"` // on-demand, spot or reserved
+	Nodes        int     `json:"nodes"`        // how many are launched
+	Pods         int64   `json:"pods"`         // that they are launched for
+	CostPerHour  float64 `json:"costPerHour"`  // of their instances
+	Why          string  `json:"why"`          // of the first
 }
 
 // Removals are the nodes that would be deleted.
 type Removals struct {
-	Nodes       int       `json:"nodes"`
+	Nodes       int       `json:"nodes"`              // how many are deleted
 	Launched    int       `json:"launched"`           // of these, nodes that are launched before
 	CostPerHour float64   `json:"costPerHour"`        // of their instances
 	EvictedPods int64     `json:"evictedPods"`        // a pod counts as often as it is moved
-	LostPods    []string  `json:"lostPods,omitempty"` // that nothing creates anew
-	Reasons     []Reason  `json:"reasons,omitempty"`
-	List        []Removed `json:"list,omitempty"`
+	LostPods    []string  `json:"lostPods,omitempty"` // pods that nothing creates anew
+	Reasons     []Reason  `json:"reasons,omitempty"`  // how many nodes for which reason
+	List        []Removed `json:"list,omitempty"`     // the nodes, in their order
 }
 
 // Reason counts removals for one reason.
 type Reason struct {
-	Why   string `json:"why"`
-	Nodes int    `json:"nodes"`
+	Why   string `json:"why"`   // such as Underutilized
+	Nodes int    `json:"nodes"` // how many are deleted for it
 }
 
 // Removed is one node that would be deleted.
 type Removed struct {
-	Node        string  `json:"node"`
-	Pool        string  `json:"pool"`
-	Type        string  `json:"type"`
-	CostPerHour float64 `json:"costPerHour"`
-	Pods        int64   `json:"pods"`
-	Why         string  `json:"why"`
-	Seconds     int64   `json:"seconds"` // when
+	Node        string  `json:"node"`        // its name
+	Pool        string  `json:"pool"`        // its NodePool
+	Type        string  `json:"type"`        // its instance type
+	CostPerHour float64 `json:"costPerHour"` // of its instance
+	Pods        int64   `json:"pods"`        // that move
+	Why         string  `json:"why"`         // such as Underutilized
+	Seconds     int64   `json:"seconds"`     // how long after the start
 }
 
 // Stays counts nodes that stay for one reason.
 type Stays struct {
-	Reason  string `json:"reason"`
-	Nodes   int    `json:"nodes"`
-	Example string `json:"example"` // node: why
+	Reason  string `json:"reason"`  // such as NothingCheaper
+	Nodes   int    `json:"nodes"`   // how many stay for it
+	Example string `json:"example"` // one of the nodes, and why it stays
 }
 
 // Unplaced are pods that have no place for one reason.
 type Unplaced struct {
-	Pods    int      `json:"pods"`
-	Example []string `json:"example"`
-	Why     string   `json:"why"` // with the remedy
+	Pods    int      `json:"pods"`    // how many there are
+	Example []string `json:"example"` // some of them
+	Why     string   `json:"why"`     // they have no place, with the remedy
 }
 
 // Uncarried is something that the input asks for and the daemon does not do.
 type Uncarried struct {
-	Object string `json:"object"`
-	Field  string `json:"field,omitempty"`
-	What   string `json:"what"`
-	Remedy string `json:"remedy"`
+	Object string `json:"object"`          // kind and name
+	Field  string `json:"field,omitempty"` // of the object
+	What   string `json:"what"`            // happens instead
+	Remedy string `json:"remedy"`          // what to do about it
 }
 
 // Saving is what the fleet costs less an hour in the end.

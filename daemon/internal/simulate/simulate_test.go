@@ -31,6 +31,13 @@ func run(t *testing.T, c *Cluster, o Options) *Report {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var b bytes.Buffer
+	if err := r.WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	if err := valid(t, b.Bytes()); err != nil {
+		t.Error(err)
+	}
 	return r
 }
 

@@ -139,8 +139,8 @@ type Comparison struct {
 
 // Side is the nodes of one of the two.
 type Side struct {
-	Nodes       int      `json:"nodes"`
-	CostPerHour float64  `json:"costPerHour"`
+	Nodes       int      `json:"nodes"`           // how many there are
+	CostPerHour float64  `json:"costPerHour"`     // of their instances
 	Types       []string `json:"types,omitempty"` // of the nodes, sorted
 }
 
