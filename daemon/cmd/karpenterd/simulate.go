@@ -19,9 +19,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/dump"
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/market"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/reach"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/shadow"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/simulate"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/aws"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -35,6 +37,7 @@ type simulation struct {
 	scales      []string
 	from, nodes string
 	region      string
+	prices      string
 	output      string
 	failIf      []string
 	length      time.Duration
@@ -54,7 +57,7 @@ func simulateCommand(s streams) *cobra.Command {
 			"It reads the cluster of the kubeconfig, for which the right to list suffices, or files that\n" +
 			"\"kubectl get -o json\" has written (YAML, too, which is slower), also if gzip has packed them. It\n" +
 			"writes nothing to the cluster and needs neither the daemon nor AWS: prices are those of the\n" +
-			"embedded list. A cluster without NodePools is simulated with one that stands in. The exit code is 3\n" +
+			"embedded list unless --prices says otherwise. A cluster without NodePools is simulated with one that stands in. The exit code is 3\n" +
 			"if --fail-if finds what it asks for.",
 		Example: "  karpenterd simulate\n" +
 			"  karpenterd simulate --nodes all -o html > report.html\n" +
@@ -95,6 +98,7 @@ func (x *simulation) bind(command *cobra.Command, output string) {
 	flags.StringVar(&x.from, "from", "now", "what the fleet is made from: now, the nodes that there are, or scratch, none of those that may be replaced")
 	flags.StringVar(&x.nodes, "nodes", "", "which nodes may be replaced: owned, those of NodePools, or all; default: owned, or all where NodePools have none")
 	flags.StringVar(&x.region, "region", "", "region of the cluster; default: that of its nodes")
+	flags.StringVar(&x.prices, "prices", pricesEmbedded, "where prices are from: embedded, the program's own list; live, AWS, with the credentials of the environment; or a file with prices in place of embedded ones")
 	flags.StringVarP(&x.output, "output", "o", output, "form of the report: table, json, markdown or html")
 	flags.BoolVar(&x.schema, "schema", false, "print the JSON Schema of --output json, and read nothing")
 	flags.StringArrayVar(&x.failIf, "fail-if", nil, "exit with code 3 if so: unplaced, or saving>N% of what the fleet costs; may be given several times")
@@ -138,7 +142,10 @@ func (x *simulation) run(ctx context.Context, s streams) error {
 	if options.With, err = readObjects(ctx, x.with); err != nil {
 		return fmt.Errorf("simulate: %w", err)
 	}
-	report, err := simulate.Run(cluster, options)
+	if options.Prices, err = readPrices(x.prices); err != nil {
+		return fmt.Errorf("simulate: %w", err)
+	}
+	report, err := simulate.Run(ctx, cluster, options)
 	if err != nil {
 		return fmt.Errorf("simulate: %w", err)
 	}
@@ -147,6 +154,26 @@ func (x *simulation) run(ctx context.Context, s streams) error {
 		return fmt.Errorf("simulate: %w", err)
 	}
 	return judge(report, fails)
+}
+
+// The values of --prices that are no file.
+const pricesEmbedded, pricesLive = "embedded", "live"
+
+// readPrices reads --prices.
+func readPrices(text string) (simulate.Prices, error) {
+	switch text {
+	case pricesEmbedded:
+		return simulate.Prices{}, nil
+	case pricesLive:
+		return simulate.Prices{Asked: time.Now(), Cloud: func(ctx context.Context, region string) (market.Cloud, error) {
+			return aws.New(ctx, aws.Config{Region: region, UserAgent: "karpenterd/" + version})
+		}}, nil
+	}
+	data, err := os.ReadFile(text) //nolint:gosec // the user names the file to read
+	if err != nil {
+		return simulate.Prices{}, fmt.Errorf("--prices: %w: give embedded, live or the name of a file", err)
+	}
+	return simulate.ReadPrices(text, data) //nolint:wrapcheck // it says all
 }
 
 // condition is what --fail-if asks for.

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -31,12 +32,13 @@ type Options struct {
 	For     time.Duration // how long is played
 	Scratch bool          // as if no node of a NodePool were there
 	Seed    uint64
+	Prices  Prices
 	Scales  []Scale
 	// Advise simulates changes of the NodePools, too: which of them would save more.
 	Advise bool
 	// With are objects that are put into the cluster for a second forecast; nil for none.
 	With []metav1.Object
-	// Offers are what the region sells; nil for the embedded list.
+	// Offers are what the region sells; nil for what Prices says.
 	Offers *Offers
 	// Settings are those of the daemon that decisions depend on; nil for the defaults.
 	Settings *Settings
@@ -49,8 +51,17 @@ type Settings struct {
 	Overhead catalog.Overhead // what every instance keeps from pods
 }
 
-// Run simulates the cluster.
-func Run(c *Cluster, o Options) (*Report, error) {
+// Run simulates the cluster. The context ends what AWS is asked.
+func Run(ctx context.Context, c *Cluster, o Options) (*Report, error) {
+	if o.Offers == nil {
+		region, err := c.where(o.Region)
+		if err != nil {
+			return nil, err
+		}
+		if o.Offers, err = o.Prices.sold(ctx, region, c.Zones()); err != nil {
+			return nil, err
+		}
+	}
 	s, err := Prepare(c, o)
 	if err != nil {
 		return nil, err
@@ -66,19 +77,12 @@ type Simulation struct {
 
 // Prepare completes the cluster with what stands in for what it does not say.
 func Prepare(c *Cluster, o Options) (*Simulation, error) {
-	region := cmp.Or(o.Region, c.region())
-	if region == "" {
-		return nil, errors.New("no node says the region: give it by --region, such as us-east-1")
-	}
-	if len(c.nodes) == 0 && len(c.pools) == 0 {
-		return nil, errors.New("the input has neither nodes nor NodePools: give at least the output of kubectl get nodes -o json and of kubectl get pods --all-namespaces -o json")
-	}
-	if at := c.region(); at != "" && at != region {
-		return nil, fmt.Errorf("the nodes are in %s, and --region is %s: leave out --region, or correct it", at, region)
+	region, err := c.where(o.Region)
+	if err != nil {
+		return nil, err
 	}
 	offers := o.Offers
 	if offers == nil {
-		var err error
 		if offers, err = market(region); err != nil {
 			return nil, err
 		}
@@ -131,6 +135,21 @@ func (s *Simulation) Report() (*Report, error) {
 	}
 	report.Notes = slices.Concat(p.cluster.notes, p.faults)
 	return &report, nil
+}
+
+// where is the region of the cluster, which the user may have given.
+func (c *Cluster) where(given string) (string, error) {
+	region := cmp.Or(given, c.region())
+	if region == "" {
+		return "", errors.New("no node says the region: give it by --region, such as us-east-1")
+	}
+	if len(c.nodes) == 0 && len(c.pools) == 0 {
+		return "", errors.New("the input has neither nodes nor NodePools: give at least the output of kubectl get nodes -o json and of kubectl get pods --all-namespaces -o json")
+	}
+	if at := c.region(); at != "" && at != region {
+		return "", fmt.Errorf("the nodes are in %s, and --region is %s: leave out --region, or correct it", at, region)
+	}
+	return region, nil
 }
 
 // nodesByDefault is all where no NodePool has a node.

@@ -27,7 +27,7 @@ func hour() Options { return Options{For: time.Hour, Seed: 1} }
 
 func run(t *testing.T, c *Cluster, o Options) *Report {
 	t.Helper()
-	r, err := Run(c, o)
+	r, err := Run(t.Context(), c, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +277,7 @@ func TestRun_BadInputSaysWhatIsWrongAndTheRemedy(t *testing.T) {
 			}
 			o.Scales = []Scale{s}
 		}
-		if _, err := Run(c.cluster(), o); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Run(t.Context(), c.cluster(), o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
@@ -350,7 +350,7 @@ func BenchmarkRun(b *testing.B) {
 		b.StopTimer()
 		c := crowd(2000, 40_000)
 		b.StartTimer()
-		r, err := Run(c, hour())
+		r, err := Run(b.Context(), c, hour())
 		if err != nil {
 			b.Fatal(err)
 		}
