@@ -358,6 +358,7 @@ func (x *simulation) ask(ctx context.Context, cluster *simulate.Cluster) (shadow
 
 // listInto lists all kinds that decisions read.
 func listInto(ctx context.Context, cluster *simulate.Cluster, clients *kube.Clients) error {
+	var unserved []string
 	for _, w := range watches(clients, false) {
 		_, err := w.read(ctx, cluster.Add)
 		switch {
@@ -365,12 +366,11 @@ func listInto(ctx context.Context, cluster *simulate.Cluster, clients *kube.Clie
 			return fmt.Errorf("not allowed to list %s in all namespaces: give your user that right; without it nothing can be said: %w", w.what, err)
 		case apierrors.IsForbidden(err):
 			cluster.Note("not allowed to list %s, so none counts: give your user the right to list them in all namespaces", w.what)
-		case apierrors.IsNotFound(err) && strings.HasPrefix(w.what, "nodepools."):
-			cluster.Note("the cluster does not serve NodePools of karpenter.sh/v1: if it has those of an older version, write them with kubectl and read all by -f")
 		case apierrors.IsNotFound(err): // a cluster without Karpenter has none of its kinds
+			unserved = append(unserved, w.what)
 		case err != nil:
 			return fmt.Errorf("%s list: %w", w.what, err)
 		}
 	}
-	return nil
+	return askOlder(ctx, clients, cluster, unserved)
 }

@@ -142,6 +142,12 @@ func (c *Cluster) AddFound(f *dump.Found) error {
 	if missing := f.Missing(); len(missing) > 0 {
 		c.Note("not in the input: %s; what the cluster has of these does not count", strings.Join(missing, ", "))
 	}
+	return c.AddOlder(f)
+}
+
+// AddOlder adds what was found of older versions of Karpenter's APIs, and of kinds that the daemon
+// does not carry out.
+func (c *Cluster) AddOlder(f *dump.Found) error {
 	var older []legacy.Source
 	slices.SortFunc(f.Older, func(a, b dump.Text) int {
 		return cmp.Or(strings.Compare(a.Source, b.Source), strings.Compare(string(a.Text), string(b.Text)))
@@ -173,9 +179,13 @@ func (c *Cluster) AddFound(f *dump.Found) error {
 	if err != nil {
 		return fmt.Errorf("objects of Karpenter's older APIs convert: %w", err)
 	}
+	if text == "" {
+		return nil // as of an AWSNodeTemplate that no Provisioner has
+	}
+	lives := livesOf(f.Older)
 	converted := dump.Found{Objects: func(_ int, o metav1.Object) {
 		if !c.has(o) {
-			c.Add(o)
+			c.Add(lives.of(o))
 		}
 	}}
 	return converted.ReadText("objects converted to v1", text)
