@@ -71,12 +71,16 @@ func (s *Search) pack(rest []part) bool {
 		var bestWorth int64
 		var row, zone int
 		var price quantity.Money
-		var all int64 // no node holds more
+		var all, pods int64 // no node holds more
 		for _, p := range rest {
-			all += s.classes[p.class].worth * p.n
+			all, pods = all+s.classes[p.class].worth*p.n, pods+p.n
 		}
 		for ri, r := range s.rows {
 			if s.work++; found && quantity.MulDiv(int64(r.Price), bestWorth, all) >= int64(price) {
+				continue
+			}
+			if found && !r.Reserved() && quantity.MulDiv(int64(r.Price), bestWorth, s.holds(r, pods)) >= int64(price) {
+				s.work += len(rest) // as fill counts it: where the search ends does not depend on what is skipped
 				continue
 			}
 			worth, where := s.fill(ri, r, rest)
@@ -104,6 +108,12 @@ func (s *Search) pack(rest []part) bool {
 		rest = left
 	}
 	return true
+}
+
+// holds is at least what those of so many pods are worth that a new node of the row takes: what all
+// its CPU and memory are worth, and one for each pod, which is at least that.
+func (s *shadow) holds(r *offer.Row, pods int64) int64 {
+	return (max(0, r.Net.MilliCPU)*s.perMilliCPU+max(0, r.Net.MemoryBytes>>20)*s.perMiB)/1000 + pods
 }
 
 // fill notes in counts how many pods of each part a node of the row takes, the dearest
