@@ -194,7 +194,10 @@ func (k *Keeper) Look(ctx context.Context, now time.Time) {
 	cluster, offers := k.cluster.Clone(), k.sold()
 	k.mu.Unlock()
 	launched := k.launched(cluster.ReadyNodes(), now)
-	report, compared, err := k.simulate(cluster, offers, launched, now)
+	report, compared, err := k.simulate(ctx, cluster, offers, launched, now)
+	if ctx.Err() != nil {
+		return // it was cut short: Run saves what there is
+	}
 	k.mu.Lock()
 	k.note(now, report, compared, err)
 	view := k.view
@@ -228,17 +231,17 @@ func (k *Keeper) launched(ready map[string]time.Time, now time.Time) []string {
 }
 
 // simulate plays the cluster, and what the daemon would have launched for the pods of the nodes.
-func (k *Keeper) simulate(cluster *simulate.Cluster, offers *simulate.Offers, launched []string, now time.Time) (*simulate.Report, *Compared, error) {
+func (k *Keeper) simulate(ctx context.Context, cluster *simulate.Cluster, offers *simulate.Offers, launched []string, now time.Time) (*simulate.Report, *Compared, error) {
 	s, err := simulate.Prepare(cluster, simulate.Options{Region: k.Region, Now: now, For: ahead, Seed: 1, Offers: offers, Settings: &k.Settings})
 	if err != nil {
 		return nil, nil, fmt.Errorf("look at the cluster: %w", err)
 	}
-	report, err := s.Report()
+	report, err := s.Report(ctx)
 	if err != nil || len(launched) == 0 {
 		return report, nil, err
 	}
 	begun := time.Now()
-	c, some, err := s.Compare(launched)
+	c, some, err := s.Compare(ctx, launched)
 	if err != nil || !some {
 		return report, nil, err
 	}

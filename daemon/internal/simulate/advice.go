@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -121,7 +122,7 @@ func consolidateSoon(p *v1.NodePool) bool {
 
 // advise simulates each variant for all NodePools together, and returns those that are worth it, the
 // best first.
-func (p *player) advise(base *Forecast) ([]Advice, error) {
+func (p *player) advise(ctx context.Context, base *Forecast) ([]Advice, error) {
 	c := p.cluster
 	pools, claims, before := c.pools, c.claims, p.world
 	defer func() { c.pools, c.claims, p.world = pools, claims, before }()
@@ -140,7 +141,7 @@ func (p *player) advise(base *Forecast) ([]Advice, error) {
 		}
 		p.world = c.build(p.facts, p.market, p.now, p.options.Settings)
 		var f Forecast
-		if err := p.play(&f); err != nil {
+		if err := p.play(ctx, &f); err != nil {
 			return nil, fmt.Errorf("%s: %w", v.change, err)
 		}
 		saves := cents(base.Then.CostPerHour - f.Then.CostPerHour)

@@ -1,10 +1,13 @@
 package simulate
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -220,5 +223,17 @@ func TestReport_WhatHasNoBoundIsNotCalledOptimal(t *testing.T) {
 	o.For = 1
 	if r := run(t, groups(), o); r.Settled || r.verdict() != "Nothing would change within 0 seconds, and something may after that." {
 		t.Errorf("%v: %s", r.Settled, r.verdict())
+	}
+}
+
+// Who presses Ctrl-C waits for one plan at most.
+func TestRun_EndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]Options{"a forecast": {For: time.Hour, Seed: 1}, "advice": {For: time.Hour, Seed: 1, Advise: true}} {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if r, err := Run(ctx, groups(), o); !errors.Is(err, context.Canceled) || r != nil {
+			t.Errorf("%s: %v, %v", name, r, err)
+		}
 	}
 }

@@ -51,7 +51,7 @@ type Settings struct {
 	Overhead catalog.Overhead // what every instance keeps from pods
 }
 
-// Run simulates the cluster. The context ends what AWS is asked.
+// Run simulates the cluster, until the context ends.
 func Run(ctx context.Context, c *Cluster, o Options) (*Report, error) {
 	if o.Offers == nil {
 		region, err := c.where(o.Region)
@@ -66,7 +66,7 @@ func Run(ctx context.Context, c *Cluster, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.Report()
+	return s.Report(ctx)
 }
 
 // Simulation is a cluster that is complete, to be played.
@@ -113,15 +113,15 @@ func Prepare(c *Cluster, o Options) (*Simulation, error) {
 }
 
 // Report plays the cluster, and each variant of it that the options ask for.
-func (s *Simulation) Report() (*Report, error) {
+func (s *Simulation) Report(ctx context.Context) (*Report, error) {
 	p, report := &s.player, s.report
-	if err := p.play(&report.Forecast); err != nil {
+	if err := p.play(ctx, &report.Forecast); err != nil {
 		return nil, err
 	}
 	report.NotCarriedOut = p.cluster.unsupported()
 	if p.options.Advise {
 		var err error
-		if report.Advice, err = p.advise(&report.Forecast); err != nil {
+		if report.Advice, err = p.advise(ctx, &report.Forecast); err != nil {
 			return nil, err
 		}
 		report.Advised = true
@@ -129,7 +129,7 @@ func (s *Simulation) Report() (*Report, error) {
 	if p.options.With != nil {
 		report.With = &Forecast{}
 		p.with(p.options.With)
-		if err := p.play(report.With); err != nil {
+		if err := p.play(ctx, report.With); err != nil {
 			return nil, err
 		}
 	}
@@ -260,8 +260,8 @@ func (p *player) with(objects []metav1.Object) {
 	p.world = c.build(p.facts, p.market, p.now, p.options.Settings)
 }
 
-func (p *player) play(into *Forecast) error {
-	q := p.question()
+func (p *player) play(ctx context.Context, into *Forecast) error {
+	q := p.question(ctx)
 	q.Scratch = p.options.Scratch
 	answer, err := forecast.Play(q)
 	if err != nil {
@@ -272,8 +272,8 @@ func (p *player) play(into *Forecast) error {
 	return nil
 }
 
-// question is about the cluster as it is.
-func (p *player) question() forecast.Question {
+// question is about the cluster as it is. The context ends the play.
+func (p *player) question(ctx context.Context) forecast.Question {
 	snapshot, faults := p.world.Snapshot()
 	for _, err := range faults {
 		text := err.Error()
@@ -281,11 +281,17 @@ func (p *player) question() forecast.Question {
 			p.faults = append(p.faults, text)
 		}
 	}
+	stop := func() error {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("stopped before its end: %w", err)
+		}
+		return nil
+	}
 	policy := engine.DefaultPolicy()
 	if p.options.Settings != nil {
 		policy = p.options.Settings.Policy
 	}
-	return forecast.Question{Snapshot: snapshot, Policy: policy, Now: p.now, Seed: p.options.Seed, For: p.options.For}
+	return forecast.Question{Snapshot: snapshot, Policy: policy, Now: p.now, Seed: p.options.Seed, For: p.options.For, Stop: stop}
 }
 
 // foreign counts the nodes of no NodePool, and what their instances cost.

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -151,9 +152,9 @@ const compareFor = 10 * time.Minute
 // Compare says what the daemon would have launched for the pods on these nodes, which another
 // program has launched. Other nodes stay as they are. Nodes that may not be replaced, or whose
 // price nobody knows, are left out; ok is false where none is left.
-func (s *Simulation) Compare(nodes []string) (out Comparison, ok bool, err error) {
+func (s *Simulation) Compare(ctx context.Context, nodes []string) (out Comparison, ok bool, err error) {
 	p := &s.player
-	q := p.question()
+	q := p.question(ctx)
 	q.For, q.Policy.PauseDisruption = compareFor, true
 	for _, claim := range byName(p.cluster.claims) {
 		node := claim.Status.NodeName

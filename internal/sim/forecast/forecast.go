@@ -26,6 +26,8 @@ type Question struct {
 	// Remade plays how the pods of some nodes would get a place anew: it leaves out the nodes of
 	// these NodeClaims, and their pods wait. Other pods that wait are left out, too.
 	Remade []string
+	// Stop is asked before each plan, and its error ends the play; nil plays to the end.
+	Stop func() error
 }
 
 // Answer is what becomes of the cluster.
@@ -87,7 +89,7 @@ type Removal struct {
 	Evicted            int64          // pods that are created anew elsewhere
 }
 
-// Play answers the question. The error is of a Snapshot that contradicts itself.
+// Play answers the question. The error is Stop's, or of a Snapshot that contradicts itself.
 func Play(q Question) (Answer, error) {
 	w := &world{question: q, snapshot: q.Snapshot, now: q.Now, prices: pricesOf(q.Snapshot)}
 	w.begin()
@@ -117,6 +119,11 @@ func (w *world) play() (engine.Memory, error) {
 	var memory engine.Memory
 	end := w.question.Now.Add(w.question.For)
 	for {
+		if w.question.Stop != nil {
+			if err := w.question.Stop(); err != nil {
+				return memory, err
+			}
+		}
 		in := w.input(memory)
 		out := engine.Step(in)
 		w.answer.Steps++

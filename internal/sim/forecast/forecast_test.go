@@ -1,6 +1,7 @@
 package forecast_test
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -240,5 +241,29 @@ func TestRemade_GivesThePodsOfTheNamedNodesAPlaceAnew(t *testing.T) {
 	}
 	if len(a.Removals) > 0 || len(a.Waiting) > 0 || len(a.Lost) > 0 || a.Then.Pods != 10 {
 		t.Errorf("removals %v, waiting %v, lost %v, %d pods run; want the 10 pods to run and nothing else", a.Removals, a.Waiting, a.Lost, a.Then.Pods)
+	}
+}
+
+func TestPlay_IsAskedBeforeEachPlanWhetherItShallStop(t *testing.T) {
+	t.Parallel()
+	whole, plans := play(t, world(2, 2, 2), nil), 0
+	counted := play(t, world(2, 2, 2), func(q *forecast.Question) { q.Stop = func() error { plans++; return nil } })
+	if plans != whole.Steps || !reflect.DeepEqual(counted, whole) {
+		t.Errorf("asked %d times, and %d plans", plans, whole.Steps)
+	}
+	s, err := cluster.New(world(2, 2, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	enough := errors.New("enough")
+	plans = 0
+	_, err = forecast.Play(forecast.Question{Snapshot: s, Policy: engine.DefaultPolicy(), Now: now(), Seed: 1, For: time.Hour, Stop: func() error {
+		if plans++; plans == 3 {
+			return enough
+		}
+		return nil
+	}})
+	if !errors.Is(err, enough) || plans != 3 {
+		t.Errorf("after %d plans: %v", plans, err)
 	}
 }
