@@ -79,7 +79,7 @@ func (s *Search) pack(rest []part) bool {
 			if s.work++; found && quantity.MulDiv(int64(r.Price), bestWorth, all) >= int64(price) {
 				continue
 			}
-			if found && !r.Reserved() && quantity.MulDiv(int64(r.Price), bestWorth, s.holds(r, pods)) >= int64(price) {
+			if found && !r.Reserved() && quantity.MulDiv(int64(r.Price), bestWorth, mostWorth(r.Net, s.perMilliCPU, s.perMiB, pods)) >= int64(price) {
 				s.work += len(rest) // as fill counts it: where the search ends does not depend on what is skipped
 				continue
 			}
@@ -110,10 +110,10 @@ func (s *Search) pack(rest []part) bool {
 	return true
 }
 
-// holds is at least what those of so many pods are worth that a new node of the row takes: what all
-// its CPU and memory are worth, and one for each pod, which is at least that.
-func (s *shadow) holds(r *offer.Row, pods int64) int64 {
-	return (max(0, r.Net.MilliCPU)*s.perMilliCPU+max(0, r.Net.MemoryBytes>>20)*s.perMiB)/1000 + pods
+// mostWorth is at least what those of so many pods are worth that a new node takes: what all its
+// CPU and memory are worth, and one for each pod, which is at least that.
+func mostWorth(net quantity.Resources, perMilliCPU, perMiB, pods int64) int64 {
+	return (max(0, net.MilliCPU)*perMilliCPU+max(0, net.MemoryBytes>>20)*perMiB)/1000 + pods
 }
 
 // fill notes in counts how many pods of each part a node of the row takes, the dearest

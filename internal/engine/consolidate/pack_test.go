@@ -11,7 +11,7 @@ import (
 )
 
 // What is skipped by this bound can be no better: a row never holds more.
-func TestHolds_IsAtLeastWhatARowIsFilledWith(t *testing.T) {
+func TestMostWorth_IsAtLeastWhatARowIsFilledWith(t *testing.T) {
 	t.Parallel()
 	filled := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -39,7 +39,7 @@ func TestHolds_IsAtLeastWhatARowIsFilledWith(t *testing.T) {
 		slices.Reverse(parts)
 		s.counts = make([]int64, len(parts))
 		worth, _ := s.fill(0, &r, parts)
-		if most := s.holds(&r, pods); worth > most {
+		if most := mostWorth(r.Net, s.perMilliCPU, s.perMiB, pods); worth > most {
 			t.Fatalf("the row is filled with %d, and holds %d", worth, most)
 		}
 		if worth > 0 {
