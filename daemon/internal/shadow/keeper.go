@@ -141,7 +141,7 @@ func (k *Keeper) sold() *simulate.Offers {
 	return &out
 }
 
-// Zones, NodePools and NodeClaims are those of the cluster.
+// Zones are those of the cluster.
 func (k *Keeper) Zones() []catalog.Zone {
 	k.mu.Lock()
 	defer k.mu.Unlock()

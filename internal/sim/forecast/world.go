@@ -99,7 +99,7 @@ func (w *world) begin() {
 	for c := range w.snapshot.EachClaim() {
 		switch {
 		case c.Deleting:
-			w.end(w.claim(c.Name), loseLost)
+			w.end(w.claim(c.Name), false)
 		case !c.Registered && c.Launched:
 			w.join(w.claim(c.Name))
 		case !c.Registered:
@@ -138,16 +138,10 @@ func (w *world) leaveOut() {
 			w.answer.Remade += w.prices[of(c)]
 		}
 		if named || w.question.Scratch {
-			w.end(w.claim(c.Name), keepLost)
+			w.end(w.claim(c.Name), true)
 		}
 	}
 }
-
-// What becomes of pods that lose their node and that nothing creates anew.
-const (
-	loseLost = false // they are gone
-	keepLost = true  // they come back all the same
-)
 
 // declared is a pod of the workload that its controller has not made yet.
 func (w *world) declared(x *cluster.Workload) cluster.Pod {
@@ -272,14 +266,15 @@ func (w *world) remove(a plan.Delete) bool {
 		At: w.now.Sub(w.question.Now), Claim: c.Name, Node: c.Node, Pool: c.Pool, Type: c.InstanceType, CapacityType: c.CapacityType,
 		Why: a.Why, Detail: a.Detail, Price: w.prices[of(c)],
 	}
-	r.Evicted = w.end(c, loseLost)
+	r.Evicted = w.end(c, false)
 	w.answer.Evicted += r.Evicted
 	w.answer.Removals = append(w.answer.Removals, r)
 	return true
 }
 
-// end removes the NodeClaim with its node, and returns how many of its pods come back.
-func (w *world) end(c *cluster.Claim, lost bool) (evicted int64) {
+// end removes the NodeClaim with its node, and returns how many of its pods come back. Those that
+// nothing creates anew do so only if keep is true.
+func (w *world) end(c *cluster.Claim, keep bool) (evicted int64) {
 	if state, up := w.snapshot.State(c.Node); up {
 		for p := range state.Pods() {
 			x := w.pod(p.ID())
@@ -287,7 +282,7 @@ func (w *world) end(c *cluster.Claim, lost bool) (evicted int64) {
 			case x == nil || x.Node != c.Node: // it has left
 			case !x.Moves():
 				w.pods[p.ID()] = nil
-			case x.Lost() && lost == loseLost:
+			case x.Lost() && !keep:
 				w.answer.Lost = append(w.answer.Lost, p.ID())
 				w.pods[p.ID()] = nil
 			default:
