@@ -112,7 +112,7 @@ func run(ctx context.Context, c config) error {
 	// a port to the pod, or execute in it, may ask.
 	public, local := http.NewServeMux(), http.NewServeMux()
 	public.Handle(install.MetricsPath, d.metrics.Handler())
-	local.Handle(install.DecisionsPath, d.metrics.Decisions.Handler())
+	local.Handle(install.DecisionsPath, d.decisions())
 	profiles(local)
 	for address, handler := range map[string]http.Handler{c.HealthAddress: d.health.Handler(), c.MetricsAddress: public, c.LocalAddress: local} {
 		group.Go(func() error { return telemetry.Serve(ctx, address, handler) })
@@ -128,6 +128,16 @@ func run(ctx context.Context, c config) error {
 		return nil
 	}
 	return err
+}
+
+// decisions answers what was decided, and why.
+func (d *daemon) decisions() http.Handler {
+	if d.config.Shadow {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "this is a shadow, which decides nothing: karpenterd simulate and karpenterd report say what would be done", http.StatusNotFound)
+		})
+	}
+	return d.metrics.Decisions.Handler()
 }
 
 // lead connects, and works once this replica is elected.

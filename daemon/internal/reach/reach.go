@@ -114,9 +114,14 @@ func (t Target) lease(ctx context.Context, clients kubernetes.Interface) (*coord
 	}
 	var found []*coordinationv1.Lease
 	var namespaces []string
-	for i := range list.Items {
-		if list.Items[i].Name == install.LeaseName {
-			found, namespaces = append(found, &list.Items[i]), append(namespaces, list.Items[i].Namespace)
+	for _, name := range []string{install.LeaseName, install.ShadowName} { // a shadow answers where there is no daemon
+		for i := range list.Items {
+			if list.Items[i].Name == name {
+				found, namespaces = append(found, &list.Items[i]), append(namespaces, list.Items[i].Namespace)
+			}
+		}
+		if len(found) > 0 {
+			break
 		}
 	}
 	switch len(found) {
@@ -129,7 +134,13 @@ func (t Target) lease(ctx context.Context, clients kubernetes.Interface) (*coord
 }
 
 func (t Target) leaseIn(ctx context.Context, clients kubernetes.Interface, namespace string) (*coordinationv1.Lease, error) {
-	lease, err := clients.CoordinationV1().Leases(namespace).Get(ctx, install.LeaseName, metav1.GetOptions{})
+	leases := clients.CoordinationV1().Leases(namespace)
+	lease, err := leases.Get(ctx, install.LeaseName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && !ofDaemon(lease) { // Karpenter's has the same name
+		if shadow, missing := leases.Get(ctx, install.ShadowName, metav1.GetOptions{}); missing == nil {
+			return shadow, nil
+		}
+	}
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("%w: namespace %s has no Lease %s: check --context, or give the daemon's namespace as --daemon-namespace", ErrNoDaemon, namespace, install.LeaseName)
@@ -139,6 +150,16 @@ func (t Target) leaseIn(ctx context.Context, clients kubernetes.Interface, names
 		return nil, fmt.Errorf("daemon's Lease read: %w", err)
 	}
 	return lease, nil
+}
+
+// ofDaemon says whether the daemon has ever held the Lease.
+func ofDaemon(lease *coordinationv1.Lease) bool {
+	for key, value := range install.LeaseLabels() {
+		if lease.Labels[key] != value {
+			return false
+		}
+	}
+	return true
 }
 
 // holderOf returns the name of the pod that holds the Lease.

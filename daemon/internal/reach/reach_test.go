@@ -36,6 +36,10 @@ func lease(namespace, holder string, renewed time.Time) *coordinationv1.Lease {
 func TestLease_IsFoundInWhateverNamespaceAndToldFromKarpenters(t *testing.T) {
 	karpenters := lease("kube-system", "karpenter-1", now)
 	karpenters.Labels = nil
+	shadows := lease("watch", "karpenterd-2", now)
+	shadows.Name = install.ShadowName
+	beside := lease("kube-system", "karpenterd-3", now)
+	beside.Name = install.ShadowName
 	other := lease("apps", "x", now)
 	other.Name = "another"
 	for name, c := range map[string]struct {
@@ -43,6 +47,7 @@ func TestLease_IsFoundInWhateverNamespaceAndToldFromKarpenters(t *testing.T) {
 		namespace string
 		forbidden bool
 		found     string
+		holder    string // "" for any
 		want      string // of the error
 		is        error
 	}{
@@ -51,6 +56,9 @@ func TestLease_IsFoundInWhateverNamespaceAndToldFromKarpenters(t *testing.T) {
 		"two":                       {objects: []runtime.Object{lease("one", "a", now), lease("two", "a", now)}, want: "in the namespaces one, two: give one of them as --daemon-namespace"},
 		"two, and one is named":     {objects: []runtime.Object{lease("one", "a", now), lease("two", "a", now)}, namespace: "two", found: "two"},
 		"the named one has none":    {objects: []runtime.Object{lease("one", "a", now)}, namespace: "two", want: "namespace two has no Lease", is: ErrNoDaemon},
+		"a shadow alone":            {objects: []runtime.Object{karpenters, shadows}, found: "watch"},
+		"the daemon and a shadow":   {objects: []runtime.Object{lease("nodes", "a", now), shadows}, found: "nodes"},
+		"a shadow beside Karpenter": {objects: []runtime.Object{karpenters, beside}, namespace: "kube-system", found: "kube-system", holder: "karpenterd-3"},
 		"no right to list":          {objects: []runtime.Object{lease("karpenter", "a", now)}, forbidden: true, found: "karpenter"},
 		"no right to list, nothing": {forbidden: true, want: "namespace karpenter has no Lease", is: ErrNoDaemon},
 	} {
@@ -62,7 +70,7 @@ func TestLease_IsFoundInWhateverNamespaceAndToldFromKarpenters(t *testing.T) {
 		}
 		got, err := Target{Namespace: c.namespace}.lease(t.Context(), clients)
 		switch {
-		case c.want == "" && (err != nil || got.Namespace != c.found):
+		case c.want == "" && (err != nil || got.Namespace != c.found || c.holder != "" && *got.Spec.HolderIdentity != c.holder):
 			t.Errorf("%s: %v, %v, want that of %s", name, got, err, c.found)
 		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || c.is != nil && !errors.Is(err, c.is)):
 			t.Errorf("%s: error %v, want %q", name, err, c.want)
