@@ -60,6 +60,9 @@ func (a *audits) publish(now plan.Audit, logger hclog.Logger) {
 		"constraints", constraints)...)
 }
 
+// Audited returns the last audit, and whether there has been one of a fleet.
+func (m *Metrics) Audited() (plan.Audit, bool) { return m.fleet.last() }
+
 // last returns the last audit, and whether there has been one of a fleet.
 func (a *audits) last() (plan.Audit, bool) {
 	a.mu.Lock()

@@ -64,3 +64,7 @@ func active(b *cluster.Budget, now time.Time) (open bool, until time.Time) {
 		begin = later
 	}
 }
+
+// Window says whether the budget holds at the time, and when that changes; the zero time if it
+// never does.
+func Window(b *cluster.Budget, now time.Time) (holds bool, until time.Time) { return active(b, now) }

@@ -52,6 +52,12 @@ func (k *ledger) Usage(p cluster.Pool) Usage {
 	return b
 }
 
+// Used returns what counts against the pool's limits, and how many NodeClaims it has.
+func Used(s cluster.Snapshot, p cluster.Pool) (quantity.Resources, int64) {
+	u := newLedger(view.View{Snapshot: s}, &journal.Journal{}).Usage(p)
+	return u.used, u.nodes
+}
+
 // largest returns the most that a NodeClaim of the lot may count for.
 func (k *ledger) largest(lot cluster.Lot) quantity.Resources {
 	class, _ := k.snapshot.Class(lot.Class)
