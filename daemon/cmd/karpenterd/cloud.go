@@ -98,7 +98,7 @@ func (d *daemon) drift(r *telemetry.Recorder, collector *claim.Collector) *drift
 
 // interruptions makes the listener of the interruption queue; without a queue it
 // does nothing.
-func (d *daemon) interruptions(r *telemetry.Recorder, claims *claim.Controller) interface{ Run(context.Context) } {
+func (d *daemon) interruptions(r witness, claims *claim.Controller) interface{ Run(context.Context) } {
 	if d.config.Queue == "" {
 		d.logger.Warn("no interruption queue is configured, so the daemon does not learn of interruptions: set --interruption-queue ($" + install.EnvInterruptionQueue + ")")
 		return idle{}

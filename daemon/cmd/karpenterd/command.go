@@ -93,7 +93,7 @@ func newRoot(s streams, env func(string) string) *cobra.Command {
 		return fmt.Errorf("%w%s; %q lists the flags", err, meant(c, err), c.CommandPath()+" --help")
 	})
 	root.AddCommand(
-		runCommand(env), simulateCommand(s), reportCommand(s), explainCommand(env), replayCommand(s), convertCommand(s), definitionsCommand(s), handbackCommand(s),
+		runCommand(env), simulateCommand(s), reportCommand(s), explainCommand(env), uiCommand(), replayCommand(s), convertCommand(s), definitionsCommand(s), handbackCommand(s),
 		manifestsCommand(s, install.BuildImage(version, imageDigest)), iamPolicyCommand(s),
 		&cobra.Command{
 			Use: "version", Short: "print the version", Args: cobra.NoArgs,

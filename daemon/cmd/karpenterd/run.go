@@ -27,6 +27,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/loop"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/market"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/nodeclass"
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/page"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/podevent"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/pool"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/remark"
@@ -76,6 +77,7 @@ type daemon struct {
 	keeper  *translate.Keeper
 	readers *taints.Readers
 	events  record.EventRecorder
+	page    page.Page
 }
 
 func runCommand(env func(string) string) *cobra.Command {
@@ -113,6 +115,7 @@ func run(ctx context.Context, c config) error {
 	public, local := http.NewServeMux(), http.NewServeMux()
 	public.Handle(install.MetricsPath, d.metrics.Handler())
 	local.Handle(install.DecisionsPath, d.decisions())
+	local.Handle(page.Path, d.page.Handler())
 	profiles(local)
 	for address, handler := range map[string]http.Handler{c.HealthAddress: d.health.Handler(), c.MetricsAddress: public, c.LocalAddress: local} {
 		group.Go(func() error { return telemetry.Serve(ctx, address, handler) })
@@ -320,10 +323,11 @@ func (d *daemon) work(ctx context.Context) error {
 	pools := &pool.Keeper{World: d.world, Pools: d.pools()}
 	recorder := d.recorder()
 	classes := d.classes()
-	seen := witness{recorder, pools, classes.ProfileFailed}
+	seen := witness{recorder, pools, classes.ProfileFailed, &d.page}
+	d.showPage()
 	decisions := loop.New(loop.Config{
 		Panicked: d.panicked(ctx), Working: func() func() { return d.health.Begin("a decision", decisionWithin) },
-		World: d.world, Recorder: recorder, Policy: d.config.Policy, WorkLimit: loop.WorkLimit, Logger: d.logger.Named("loop"), Learn: d.learnNow,
+		World: d.world, Recorder: shown{recorder, &d.page}, Policy: d.config.Policy, WorkLimit: loop.WorkLimit, Logger: d.logger.Named("loop"), Learn: d.learnNow,
 		Memory: engine.After(pool.DisruptedUntil(d.world.NodePools(), time.Now())),
 		Actor:  &act.Actor{Core: d.kube.Core, Claims: d.kube.NodeClaims, World: d.world, Recorder: seen, Now: time.Now},
 	})
@@ -350,7 +354,7 @@ func (d *daemon) work(ctx context.Context) error {
 	group.Go(func() error { return mayNominate(ctx, d.kube.Core, d.logger) })
 	group.Go(func() error { classes.Run(ctx); return nil })
 	group.Go(func() error { podEvents.Run(ctx); return nil })
-	group.Go(func() error { d.interruptions(recorder, claims).Run(ctx); return nil })
+	group.Go(func() error { d.interruptions(seen, claims).Run(ctx); return nil })
 	d.repeat(ctx, group, []chore{
 		{collectEvery, "sweep for orphans", collector.Sweep},
 		{claim.TemplatesEvery, "search for launch templates that nothing needs", templates.Sweep},

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"k8s.io/client-go/tools/record"
 
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/page"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/telemetry"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 )
@@ -20,7 +21,7 @@ func TestWitness_TellsOfLaunchesThatFailBecauseOfTheProfileAndOfNoOther(t *testi
 		Recorder: &telemetry.Recorder{
 			Logger: hclog.NewNullLogger(), Events: record.NewFakeRecorder(9), Metrics: telemetry.NewMetrics("test"),
 		},
-		profileFailed: func(class string) { told = append(told, class) },
+		profileFailed: func(class string) { told = append(told, class) }, page: &page.Page{},
 	}
 	c := &v1.NodeClaim{}
 	c.Spec.NodeClassRef.Name = "default"
