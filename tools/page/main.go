@@ -68,7 +68,7 @@ func run(ctx context.Context, check bool) error {
 		if err != nil {
 			return fmt.Errorf("page read: %w", err)
 		}
-		if err := os.WriteFile(filepath.Join(root, bundle, name), text, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(root, bundle, name), text, 0o600); err != nil {
 			return fmt.Errorf("page write: %w", err)
 		}
 	}

@@ -57,6 +57,7 @@ func TestCommand_WhatIsWrongIsSaidOnceWithTheNearestName(t *testing.T) {
 		{[]string{"run", "--log-level=loud"}, `setting log-level is "loud"`},
 		{[]string{"convert", "--role=a", "--instance-profile=b"}, "--instance-profile and --role exclude each other; give one of them"},
 		{[]string{"handback", "--wait=-1m"}, "--wait is -1m0s: give a time such as 5m"},
+		{[]string{"ui", "now"}, `unexpected argument "now": give flags only`},
 		{[]string{"definitions", "x"}, `unexpected argument "x"`},
 		{[]string{"--no-such"}, "unknown flag: --no-such"},
 	} {
@@ -76,6 +77,7 @@ func TestCommand_EachHasHelpAndExitCodeZero(t *testing.T) {
 		{"run", "-h"},
 		{"explain", "--help"},
 		{"explain", "node", "--help"},
+		{"ui", "--help"},
 		{"convert", "--help"},
 		{"definitions", "--help"},
 		{"handback", "--help"},

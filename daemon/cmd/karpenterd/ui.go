@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -58,13 +59,16 @@ type viewing struct {
 	noBrowser bool
 	open      func(ctx context.Context, url string) error
 	leader    func(ctx context.Context, port int, do func(ctx context.Context, address string) error) error
+	// every is how often the replica is asked whether it still answers, and again how long to wait
+	// before the leader is looked for anew.
+	every, again time.Duration
 
+	shown   bool                   // there was a leader
 	address atomic.Pointer[string] // where the leader is forwarded to; nil while it is not
 }
 
 func uiCommand() *cobra.Command {
-	v := &viewing{open: openBrowser}
-	v.leader = v.target.Leader
+	v := &viewing{open: openBrowser, every: leaderEvery, again: leaderAgain}
 	command := &cobra.Command{
 		Use: "ui", Short: "open the daemon's live page in a browser",
 		Long: "ui shows the fleet, what it costs, what was decided and why, which pods wait, and the NodePools.\n" +
@@ -94,31 +98,32 @@ func (v *viewing) serve(ctx context.Context, say func(url string), warn func(err
 		return fmt.Errorf("page serve: %w: give another --port", err)
 	}
 	server := &http.Server{Handler: v.proxy(), ReadHeaderTimeout: 10 * time.Second}
-	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	defer func() { _ = server.Close() }()
-	address := "http://" + listener.Addr().String() + page.Path
-	told := false
+	tell := sync.OnceFunc(func() {
+		address := "http://" + listener.Addr().String() + page.Path
+		say(address)
+		if v.noBrowser {
+			return
+		}
+		if err := v.open(ctx, address); err != nil {
+			warn(fmt.Errorf("browser open: %w: open the address by hand", err))
+		}
+	})
 	for {
+		found := false
 		err := v.leader(ctx, install.LocalPort, func(ctx context.Context, at string) error {
+			found = true
 			v.address.Store(&at)
 			defer v.address.Store(nil)
-			if !told {
-				told = true
-				say(address)
-				if !v.noBrowser {
-					if err := v.open(ctx, address); err != nil {
-						warn(fmt.Errorf("browser open: %w: open the address by hand", err))
-					}
-				}
-			}
-			return stands(ctx, at)
+			tell()
+			return v.stands(ctx, at)
 		})
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // the user has ended it
+			return nil // the user has ended it
 		}
-		if !told {
+		if v.shown = v.shown || found; !v.shown {
 			return err // nothing was ever there to show
 		}
 		warn(fmt.Errorf("%w; looking for the replica that decides", err))
@@ -127,18 +132,18 @@ func (v *viewing) serve(ctx context.Context, say func(url string), warn func(err
 			return nil
 		case err := <-ended:
 			return fmt.Errorf("page serve: %w", err)
-		case <-time.After(leaderAgain):
+		case <-time.After(v.again):
 		}
 	}
 }
 
 // stands returns once the replica at the address does not answer any more.
-func stands(ctx context.Context, address string) error {
+func (v *viewing) stands(ctx context.Context, address string) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err() //nolint:wrapcheck // the caller asks the context
-		case <-time.After(leaderEvery):
+		case <-time.After(v.every):
 		}
 		if err := answers(ctx, address); err != nil {
 			return fmt.Errorf("%w: %w", errUnreached, err)
@@ -190,7 +195,9 @@ func handOn(address string) http.Handler {
 			r.SetURL(&url.URL{Scheme: "http", Host: address})
 			r.Out.Host = r.In.Host // the page looks how the browser knows it
 		},
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { http.Error(w, err.Error(), http.StatusBadGateway) },
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+		},
 	}
 }
 

@@ -68,7 +68,9 @@ func TestFleet_EachNodeIsACellWithItsPriceFillAndState(t *testing.T) {
 			n.Ready = false
 		}
 	}
-	w.pods("late", 1, 3_000, func(p *cluster.Pod) { p.Shape.Selector = label.All(label.Is(label.InstanceType, "c7g.2xlarge"), label.Is(label.CapacityType, label.OnDemand)) })
+	w.pods("late", 1, 3_000, func(p *cluster.Pod) {
+		p.Shape.Selector = label.All(label.Is(label.InstanceType, "c7g.2xlarge"), label.Is(label.CapacityType, label.OnDemand))
+	})
 	w.pods("more", 9, 7_000, func(p *cluster.Pod) { p.Shape.Selector = label.All(label.Is(label.CapacityType, label.OnDemand)) })
 	coming := w.order(w.step())
 	if len(coming) == 0 {

@@ -3,7 +3,12 @@
 package page
 
 import (
+	"flag"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,17 +17,25 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/browser"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
 
+// pictures says that the pictures of the guide are made anew. A folder that is named by
+// picturesVariable gets all pictures.
+var pictures = flag.Bool("update", false, "write the pictures of the guide to the page")
+
+const picturesFolder, picturesVariable = "../../../docs/images", "PICTURES"
+
 // story is a page, and the browser of somebody who watches it.
 type story struct {
 	*world
-	*browser
+	*browser.Browser
 
-	away atomic.Bool // nothing answers
+	server *httptest.Server
+	away   atomic.Bool // nothing answers
 }
 
 // Half an hour of a fleet, as somebody who watches the page reads it in a browser, at each width and
@@ -34,13 +47,15 @@ func TestPage_AStoryThatAPersonReads(t *testing.T) {
 		s.now = s.now.Add(time.Minute)
 	}
 	handler := s.page.Handler()
-	s.browser = open(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.away.Load() {
 			http.Error(w, "nobody is there", http.StatusBadGateway)
 			return
 		}
 		handler.ServeHTTP(w, r)
 	}))
+	t.Cleanup(s.server.Close) // after the browser has gone, whose connections it would wait for
+	s.Browser = browser.Open(t, s.server.URL+Path, "daemon/internal/page/web")
 	for _, chapter := range []struct {
 		name string
 		tell func(*story)
@@ -61,6 +76,18 @@ func TestPage_AStoryThatAPersonReads(t *testing.T) {
 	}
 }
 
+// everySize looks at what is shown at each size. The guide has most of what is 1,280 wide.
+func (s *story) everySize(name string) {
+	s.EverySize(name, func(theme string, size browser.Size) {
+		folders := []string{os.Getenv(picturesVariable)}
+		inGuide := slices.Contains([]string{"busy", "detail", "cost", "decisions", "waiting", "pools"}, name)
+		if *pictures && inGuide && size.Wide == 1280 && theme == "light" {
+			folders = append(folders, picturesFolder)
+		}
+		s.Picture(fmt.Sprintf("page-%s-%s-%d", name, theme, size.Wide), folders...)
+	})
+}
+
 // decide makes a decision two seconds later.
 func (s *story) decide() {
 	s.now = s.now.Add(2 * time.Second)
@@ -68,33 +95,33 @@ func (s *story) decide() {
 }
 
 func (s *story) calm() {
-	s.reads(".status", "Live")
-	s.reads(".summary", "Nodes\n26", "Without room\n0 pods")
-	s.labels(".cell", "m7g.4xlarge, on-demand, $0.6528/h")
-	s.labels(".group", "NodePool general")
+	s.Reads(".status", "Live")
+	s.Reads(".summary", "Nodes\n26", "Without room\n0 pods")
+	s.Labels(".cell", "m7g.4xlarge, on-demand, $0.6528/h")
+	s.Labels(".group", "NodePool general")
 	s.everySize("fleet")
-	s.view("waiting")
-	s.reads("main", "Nothing waits")
+	s.Follow("#/waiting")
+	s.Reads("main", "Nothing waits")
 	s.everySize("nothing-waits")
-	s.view("decisions")
-	s.reads("main", "Nothing has been decided")
-	s.view("fleet")
+	s.Follow("#/decisions")
+	s.Reads("main", "Nothing has been decided")
+	s.Follow("#/fleet")
 }
 
 func (s *story) detail() {
 	// By keyboard alone: to the second cell, into it, and out again.
-	s.do(chromedp.Focus(chromedp.CSS(".cell")))
-	ask[int](s.browser, `document.querySelector(".cell").dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true })), 0`)
-	if second := ask[bool](s.browser, `document.activeElement === document.querySelectorAll(".cell")[1]`); !second {
-		s.browser.t.Error("the arrow key does not go to the next cell")
+	s.Do(chromedp.Focus(chromedp.CSS(".cell")))
+	browser.Ask[int](s.Browser, `document.querySelector(".cell").dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true })), 0`)
+	if second := browser.Ask[bool](s.Browser, `document.activeElement === document.querySelectorAll(".cell")[1]`); !second {
+		s.tb.Error("the arrow key does not go to the next cell")
 	}
-	ask[int](s.browser, `document.activeElement.click(), 0`)
-	s.reads(".detail", "What keeps it", "within consolidateAfter", "What it would take", "Wait: that changes by itself", "What pods request", "CPU", "6 pods", "shop/", "belongs to the node", "m7g.4xlarge in eu-west-1")
+	browser.Ask[int](s.Browser, `document.activeElement.click(), 0`)
+	s.Reads(".detail", "What keeps it", "within consolidateAfter", "What it would take", "Wait: that changes by itself", "What pods request", "CPU", "6 pods", "shop/", "belongs to the node", "m7g.4xlarge in eu-west-1")
 	s.everySize("detail")
-	s.do(chromedp.KeyEvent("\x1b"))
-	s.do(chromedp.WaitNotPresent(chromedp.CSS(".detail")))
-	if back := ask[bool](s.browser, `document.activeElement === document.querySelectorAll(".cell")[1]`); !back {
-		s.browser.t.Error("the focus does not come back to the cell")
+	s.Do(chromedp.KeyEvent("\x1b"))
+	s.Do(chromedp.WaitNotPresent(chromedp.CSS(".detail")))
+	if back := browser.Ask[bool](s.Browser, `document.activeElement === document.querySelectorAll(".cell")[1]`); !back {
+		s.tb.Error("the focus does not come back to the cell")
 	}
 }
 
@@ -102,15 +129,15 @@ func (s *story) launch() {
 	s.pods("reports", 6, 3_500, buying(label.OnDemand))
 	launched := s.order(s.step())
 	if len(launched) == 0 {
-		s.browser.t.Fatal("nothing was launched")
+		s.tb.Fatal("nothing was launched")
 	}
 	s.decide()
-	s.labels(".cell", launched[0], "on its way")
-	s.reads(".summary", "on the way")
-	s.view("decisions")
-	s.reads(".decision.launch", "Launched", "is the cheapest", "Runner-up", "more", "pods need room", "general")
-	s.view("waiting")
-	s.reads("main", "With room on its way", "shop/reports-7b4d9-00", launched[0])
+	s.Labels(".cell", launched[0], "on its way")
+	s.Reads(".summary", "on the way")
+	s.Follow("#/decisions")
+	s.Reads(".decision.launch", "Launched", "is the cheapest", "Runner-up", "more", "pods need room", "general")
+	s.Follow("#/waiting")
+	s.Reads("main", "With room on its way", "shop/reports-7b4d9-00", launched[0])
 }
 
 // buying lets a pod run on nodes that are bought so.
@@ -124,10 +151,10 @@ func (s *story) interruption() {
 	s.page.Interrupted(c.Name, "spot_interrupted", s.now.Add(2*time.Minute), s.now)
 	node := c.Node
 	s.decide()
-	s.view("fleet")
-	s.labels(".cell", node, "leaving")
-	s.view("decisions")
-	s.reads(".decision.interruption", "Interrupted", node, "EC2 takes the instance at", "spot interrupted", "batch")
+	s.Follow("#/fleet")
+	s.Labels(".cell", node, "leaving")
+	s.Follow("#/decisions")
+	s.Reads(".decision.interruption", "Interrupted", node, "EC2 takes the instance at", "spot interrupted", "batch")
 }
 
 func (s *story) consolidation() {
@@ -136,61 +163,61 @@ func (s *story) consolidation() {
 	name, node := c.Name, c.Node
 	s.page.Deleted(plan.Delete{Claim: name, Node: node, Why: plan.Underutilized, Saves: quantity.NanoDollars * 326 / 1000}, s.now.Add(-20*time.Minute))
 	s.decide()
-	s.reads(".decision.removal", "Removed", node, "Its pods run elsewhere for less", "saves $0.3260/h", "underutilized")
-	s.view("fleet")
-	s.labels(".cell", node, "leaving")
-	s.view("cost")
-	s.reads(".tiles", "Saved\n$0.10", "1 removal to save money", "Proven bound", "no fleet for these pods costs less")
-	s.reads("main", "By NodePool", "By capacity type", "By zone", "eu-west-1a", "databases")
-	s.labels(".chart", "Cost of the fleet and its proven bound")
+	s.Reads(".decision.removal", "Removed", node, "Its pods run elsewhere for less", "saves $0.3260/h", "underutilized")
+	s.Follow("#/fleet")
+	s.Labels(".cell", node, "leaving")
+	s.Follow("#/cost")
+	s.Reads(".tiles", "Saved\n$0.10", "1 removal to save money", "Proven bound", "no fleet for these pods costs less")
+	s.Reads("main", "By NodePool", "By capacity type", "By zone", "eu-west-1a", "databases")
+	s.Labels(".chart", "Cost of the fleet and its proven bound")
 }
 
 func (s *story) unplaceable() {
 	s.pods("training", 2, 40_000, buying(label.OnDemand))
 	s.decide()
-	s.view("waiting")
-	s.reads(".stuck", "shop/training-7b4d9-00", "shop/training-7b4d9-01", "No instance type is large enough", "What to do", "request less")
-	s.reads(".summary .alarm", "2 pods")
-	s.labels("nav i", "2 without room")
+	s.Follow("#/waiting")
+	s.Reads(".stuck", "shop/training-7b4d9-00", "shop/training-7b4d9-01", "No instance type is large enough", "What to do", "request less")
+	s.Reads(".summary .alarm", "2 pods")
+	s.Labels("nav i", "2 without room")
 }
 
 func (s *story) limit() {
 	s.pods("render", 3, 6_000, buying(label.Spot))
 	s.decide()
-	s.reads(".stuck", "shop/render-7b4d9-02", "72 cpu", "raise the limit of the NodePool")
-	s.view("pools")
-	s.reads("main", "at its limit", "72 of 72", "paused", "static: 2 nodes", "schedule: 0 22 * * *", "always", "all met")
+	s.Reads(".stuck", "shop/render-7b4d9-02", "72 cpu", "raise the limit of the NodePool")
+	s.Follow("#/pools")
+	s.Reads("main", "at its limit", "72 of 72", "paused", "static: 2 nodes", "schedule: 0 22 * * *", "always", "all met")
 }
 
 func (s *story) eachView() {
 	for _, name := range []string{"fleet", "cost", "decisions", "waiting", "pools"} {
-		s.view(name)
+		s.Follow("#/" + name)
 		s.everySize(map[string]string{"fleet": "busy"}[name] + strings.TrimPrefix(name, "fleet"))
 	}
 	// A filter leaves what it names, and is in the address.
-	s.view("decisions")
-	s.do(chromedp.SendKeys(chromedp.CSS("input[type=search]"), "reports-7b4d9"))
-	s.reads(".filters", "of")
-	if text := s.text(".decision"); strings.Contains(text, "Removed") || !strings.Contains(text, "Launched") {
-		s.browser.t.Errorf("a filter by pod shows\n%s", text)
+	s.Follow("#/decisions")
+	s.Do(chromedp.SendKeys(chromedp.CSS("input[type=search]"), "reports-7b4d9"))
+	s.Reads(".filters", "of")
+	if text := s.Text(".decision"); strings.Contains(text, "Removed") || !strings.Contains(text, "Launched") {
+		s.tb.Errorf("a filter by pod shows\n%s", text)
 	}
-	s.do(chromedp.Reload())
-	s.reads(".decision", "Launched")
-	if text := s.text(".decision"); strings.Contains(text, "Removed") {
-		s.browser.t.Errorf("after a reload, a filter by pod shows\n%s", text)
+	s.Do(chromedp.Reload())
+	s.Reads(".decision", "Launched")
+	if text := s.Text(".decision"); strings.Contains(text, "Removed") {
+		s.tb.Errorf("after a reload, a filter by pod shows\n%s", text)
 	}
 }
 
 func (s *story) lost() {
 	s.away.Store(true)
-	s.breakOff()
-	s.reads(".status", "Connection lost since")
-	s.reads(".banner", "The connection to the daemon is lost since", "tries again by itself")
-	s.picture("page-lost", false)
+	s.server.CloseClientConnections()
+	s.Reads(".status", "Connection lost since")
+	s.Reads(".banner", "The connection to the daemon is lost since", "tries again by itself")
+	s.Picture("page-lost", os.Getenv(picturesVariable))
 	s.pods("late", 1, 40_000, buying(label.OnDemand)) // while nobody sees it
 	s.decide()
 	s.away.Store(false)
-	s.reads(".status", "Live")
-	s.view("waiting")
-	s.reads(".stuck", "shop/late-7b4d9-00")
+	s.Reads(".status", "Live")
+	s.Follow("#/waiting")
+	s.Reads(".stuck", "shop/late-7b4d9-00")
 }

@@ -31,7 +31,10 @@ type world struct {
 	audit   plan.Audit
 }
 
-func (w *world) NodePool(name string) (*v1.NodePool, bool) { p, there := w.pools[name]; return p, there }
+func (w *world) NodePool(name string) (*v1.NodePool, bool) {
+	p, there := w.pools[name]
+	return p, there
+}
 
 func (w *world) WaitingSince(pod string) (time.Time, bool) { t, seen := w.since[pod]; return t, seen }
 
@@ -201,15 +204,6 @@ func (w *world) order(out engine.Output) (names []string) {
 		names = append(names, l.Name)
 	}
 	return names
-}
-
-// claim returns the NodeClaim, to be changed.
-func (w *world) claim(name string) *cluster.Claim {
-	i := slices.IndexFunc(w.objects.Claims, func(c cluster.Claim) bool { return c.Name == name })
-	if i < 0 {
-		w.tb.Fatalf("there is no NodeClaim %s", name)
-	}
-	return &w.objects.Claims[i]
 }
 
 // first returns a NodeClaim of the pool, to be changed.

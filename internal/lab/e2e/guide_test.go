@@ -53,6 +53,9 @@ func fates() map[string]map[string]fate {
 			"all of it":          {because: "curl need not be there where tests run; \"ask\" asks the same listener through the same kind of forward"},
 			"without the daemon": {because: "TestAccNodePool_ADestroyWithoutADaemonTerminatesTheInstancesItself lets the provider do the same"},
 		},
+		"page": {
+			"open the page": {because: "it opens a browser and runs until Ctrl-C; TestDaemon/Page_ShowsWhatTheDaemonDoes runs it with --no-browser"},
+		},
 		"try_it": {
 			"a repository":              {because: "the laboratory has no ECR; the registry of the test asks for no credentials"},
 			"get the source":            {because: "the test runs in a checkout"},

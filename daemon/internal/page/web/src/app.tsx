@@ -1,4 +1,4 @@
-import { render } from "preact";
+import { Component, render } from "preact";
 import type { ComponentChildren } from "preact";
 import { Cost, gap } from "./cost";
 import { Decisions } from "./decisions";
@@ -76,6 +76,23 @@ function Banners({ store }: { store: Store }) {
   );
 }
 
+/** How often ages are written anew where nothing has changed, in seconds. */
+const agesEvery = 10;
+
+interface ContentProps { store: Store; view: View; hash: string; version: number; turn: number }
+
+/** What is below the head. Of a large fleet it takes a while to draw, so it is only where something has changed. */
+class Content extends Component<ContentProps> {
+  override shouldComponentUpdate(next: Readonly<ContentProps>): boolean {
+    const p = this.props;
+    return next.version !== p.version || next.hash !== p.hash || next.view !== p.view || next.turn !== p.turn;
+  }
+
+  override render({ store, view }: ContentProps) {
+    return <>{view.ownSummary === true ? null : <Summary store={store} />}{view.show(store, place())}</>;
+  }
+}
+
 function App({ store }: { store: Store }) {
   const p = place();
   const view = views.find((v) => v.id === p.view) ?? views[0]!;
@@ -98,7 +115,7 @@ function App({ store }: { store: Store }) {
       <main id="main" tabIndex={-1}>
         {store.at === 0 ? <p class="empty">Connecting to the daemon.</p> : store.meta === undefined ? (
           <div class="empty big"><h2>This replica decides nothing</h2><p>Another one holds the Lease, or none does yet. <code>karpenterd ui</code> finds the one that decides. This page fills as soon as this replica is elected.</p></div>
-        ) : <>{view.ownSummary === true ? null : <Summary store={store} />}{view.show(store, p)}</>}
+        ) : <Content store={store} view={view} hash={location.hash} version={store.version} turn={Math.floor(store.at / agesEvery)} />}
       </main>
       <footer>{store.meta === undefined ? null : `karpenterd ${store.meta.version}`}</footer>
     </>

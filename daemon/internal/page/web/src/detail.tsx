@@ -9,15 +9,11 @@ interface More {
   instance?: string; class?: string; expires?: number; room?: Room[]; pods: Pod[];
 }
 
-/** How often an open panel asks anew, in seconds. */
-const askEvery = 4;
-
 /** What is known of one node, in a panel beside the cells. */
 export function Detail({ id, node, now, close }: { id: string; node: Node | undefined; now: number; close: () => void }) {
   const [more, setMore] = useState<More | undefined>(undefined);
   const [fault, setFault] = useState("");
   const head = useRef<HTMLHeadingElement>(null);
-  const turn = Math.floor(now / askEvery);
   useEffect(() => {
     const stop = new AbortController();
     fetch(`node?key=${encodeURIComponent(id)}`, { signal: stop.signal })
@@ -28,7 +24,7 @@ export function Detail({ id, node, now, close }: { id: string; node: Node | unde
       })
       .catch((e: unknown) => { if (!stop.signal.aborted) setFault(String((e as Error).message)); });
     return () => stop.abort();
-  }, [id, turn, node]);
+  }, [id, now, node]);
   useEffect(() => head.current?.focus(), [id]);
   useEffect(() => {
     const key = (e: KeyboardEvent): void => { if (e.key === "Escape") leave(); };

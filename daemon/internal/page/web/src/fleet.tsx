@@ -4,8 +4,8 @@ import { Detail } from "./detail";
 import { buying, count, number, rate } from "./format";
 import type { Node, Store } from "./store";
 
-/** The widest and the narrowest cell, in pixels. In a fleet of up to so many nodes cells are larger. */
-const widest = 128, widestOfFew = 184, few = 80, narrowest = 13;
+/** The widest and the narrowest cell, in pixels. In a fleet of up to so many nodes cells are larger, and of more than so many lower. */
+const widest = 128, widestOfFew = 184, few = 80, narrowest = 13, many = 400;
 
 /** In a large fleet cells become narrower, so that all of them take about so many rows. */
 const rows = 16;
@@ -150,7 +150,7 @@ export function Fleet({ store, chosen, choose }: { store: Store; chosen: string;
   const all = groups(nodes, pools.keys());
   return (
     <div class={chosen === "" ? "fleet" : "fleet with-detail"}>
-      <div class={nodes.size > few ? "cells" : "cells few"} ref={place} onClick={click} onKeyDown={walk}>
+      <div class={`cells ${nodes.size <= few ? "few" : nodes.size > many ? "many" : ""}`} ref={place} onClick={click} onKeyDown={walk}>
         <Legend />
         {[...moves].map(([id, m]) => (
           <p class="note" key={id}>

@@ -61,6 +61,8 @@ export class Store {
   /** The daemon's time of the last event, in seconds; 0 before the first. */
   at = 0;
   deciding = false;
+  /** Grows with each change of the tables. */
+  version = 0;
   fault = "";
   /** Since when the connection is lost, in seconds; 0 while it stands. */
   lost = 0;
@@ -98,6 +100,7 @@ export class Store {
 
   private take(e: MessageEvent<string>, whole: boolean): void {
     const c = JSON.parse(e.data) as Change;
+    if (whole || Object.keys(c.set ?? {}).length + Object.keys(c.gone ?? {}).length > 0) this.version++;
     for (const s of sections) {
       const table = this.tables[s] as Map<string, unknown>;
       const set = c.set?.[s] ?? {};
