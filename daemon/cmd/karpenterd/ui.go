@@ -114,6 +114,9 @@ func (v *viewing) serve(ctx context.Context, say func(url string), warn func(err
 	for {
 		found := false
 		err := v.leader(ctx, install.LocalPort, func(ctx context.Context, at string) error {
+			if err := answers(ctx, at); err != nil {
+				return err
+			}
 			found = true
 			v.address.Store(&at)
 			defer v.address.Store(nil)

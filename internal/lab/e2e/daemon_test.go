@@ -23,6 +23,7 @@ func TestDaemon(t *testing.T) {
 
 	d.part(t, "PodsRunOnNodesThatItLaunchesAndGoWhenEmpty", podsRunOnNodesThatItLaunches)
 	d.part(t, "Explain_TheGuidesBlocksReachTheLeader", explainReachesTheLeader)
+	d.part(t, "Page_ShowsWhatTheDaemonDoes", pageShowsWhatTheDaemonDoes)
 	d.part(t, "Simulate_ForetellsWhatTheDaemonDoes", simulateForetellsWhatTheDaemonDoes)
 	d.part(t, "Shadow_LooksAndTouchesNothing", shadowLooksAndTouchesNothing)
 	d.together(t, "Together", map[string]func(*testing.T, *daemonLab){
