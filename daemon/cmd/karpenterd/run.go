@@ -115,7 +115,9 @@ func run(ctx context.Context, c config) error {
 	public, local := http.NewServeMux(), http.NewServeMux()
 	public.Handle(install.MetricsPath, d.metrics.Handler())
 	local.Handle(install.DecisionsPath, d.decisions())
-	local.Handle(page.Path, d.page.Handler())
+	if !c.Shadow { // which has a page of its own
+		local.Handle(page.Path, d.page.Handler())
+	}
 	profiles(local)
 	for address, handler := range map[string]http.Handler{c.HealthAddress: d.health.Handler(), c.MetricsAddress: public, c.LocalAddress: local} {
 		group.Go(func() error { return telemetry.Serve(ctx, address, handler) })

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/market"
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/page"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/shadow"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/simulate"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
@@ -49,7 +51,7 @@ func (d *daemon) shadow(ctx context.Context, local *http.ServeMux) error {
 		Store:  shadow.Store{ConfigMaps: d.kube.Core.CoreV1().ConfigMaps(d.config.Namespace)},
 		Logger: d.logger.Named("shadow"), Publish: d.metrics.Shadow(),
 	})
-	local.HandleFunc(install.ShadowPath, func(w http.ResponseWriter, _ *http.Request) { serveShadow(w, keeper.View()) })
+	serveShadow(local, keeper.View)
 	catalogue := market.New(market.Config{
 		Cloud: d.sales(), World: keeper, Store: market.Store{ConfigMaps: keptNowhere{}}, Logger: d.logger.Named("market"), Now: time.Now,
 		Facts: facts, Market: table, Report: func(g []market.Group) { d.metrics.Catalogue(g); keeper.Answered(g) },
@@ -144,10 +146,25 @@ func (d *daemon) servedNow(ctx context.Context, unserved []string) error {
 	}
 }
 
-func serveShadow(w http.ResponseWriter, v shadow.View) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	_ = json.NewEncoder(w).Encode(v) // who asked is gone
+// serveShadow serves what the shadow knows as JSON, and as a page that people read.
+func serveShadow(mux *http.ServeMux, view func() shadow.View) {
+	mux.Handle(install.ShadowPath, page.Guarded(simulate.PagePolicy, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(view()) // who asked is gone
+	})))
+	mux.Handle(page.Path, page.Guarded(simulate.PagePolicy, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Refresh", strconv.Itoa(int(shadow.Every/time.Second)))
+		v := view()
+		switch {
+		case v.Failed != "":
+			http.Error(w, "The last look at the cluster has failed: "+v.Failed, http.StatusServiceUnavailable)
+		case v.Report == nil:
+			http.Error(w, "The shadow has not looked at the cluster yet.", http.StatusServiceUnavailable)
+		default:
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			_ = v.Report.WriteHTML(w) // who asked is gone
+		}
+	})))
 }
 
 // keptNowhere is the ConfigMap of a catalogue that is not kept: a shadow writes its history alone.

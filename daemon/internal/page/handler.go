@@ -37,6 +37,12 @@ func (p *Page) Handler() http.Handler {
 	mux.HandleFunc("GET "+Path+"events", p.events)
 	mux.HandleFunc("GET "+Path+"snapshot", p.whole)
 	mux.HandleFunc("GET "+Path+"node", p.node)
+	return Guarded(policy, mux)
+}
+
+// Guarded lets the handler answer browsers of this machine alone, and keeps what it answers from
+// other pages. The Content-Security-Policy is that of the pages that it serves.
+func Guarded(policy string, of http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
 		header.Set("Content-Security-Policy", policy)
@@ -49,7 +55,7 @@ func (p *Page) Handler() http.Handler {
 			http.Error(w, "this page is for this machine: open it at 127.0.0.1 or localhost", http.StatusForbidden)
 			return
 		}
-		mux.ServeHTTP(w, r)
+		of.ServeHTTP(w, r)
 	})
 }
 

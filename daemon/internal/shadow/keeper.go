@@ -270,6 +270,7 @@ func (k *Keeper) note(now time.Time, report *simulate.Report, compared *Compared
 		v.Compared = append([]Compared{*compared}, v.Compared[:min(len(v.Compared), listed-1)]...)
 	}
 	v.History.look(now, since, &report.Forecast, c)
+	report.Observed = v.History.Observed()
 }
 
 // tell logs what is new.

@@ -53,12 +53,15 @@ type partHTML struct {
 	Long         bool // the last column has sentences
 }
 
+// PagePolicy is the Content-Security-Policy of the page: it has its style in itself, and nothing else.
+const PagePolicy = "default-src 'none'; style-src 'unsafe-inline'"
+
 const pageHTML = `<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy" content="` + PagePolicy + `">
 <title>{{.Title}}</title>
 <style>
 :root { color-scheme: light dark; }
