@@ -2,8 +2,10 @@ package shadow
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -32,6 +34,9 @@ const (
 	// listed is how many comparisons View has.
 	listed = 50
 )
+
+// errFault is a panic.
+var errFault = errors.New("look at the cluster: a fault of the daemon, whose log has more")
 
 // Config is what a Keeper works with.
 type Config struct {
@@ -202,7 +207,9 @@ func (k *Keeper) Look(ctx context.Context, now time.Time) {
 	k.note(now, report, compared, err)
 	view := k.view
 	k.mu.Unlock()
-	k.tell(compared, err)
+	if ctx.Err() == nil {
+		k.tell(compared, err)
+	}
 	k.Publish(view)
 	if now.Sub(k.since) < saveEvery || now.Sub(k.saved) >= saveEvery {
 		if err := k.Save(ctx, now); err != nil && ctx.Err() == nil {
@@ -230,13 +237,20 @@ func (k *Keeper) launched(ready map[string]time.Time, now time.Time) []string {
 	return out
 }
 
-// simulate plays the cluster, and what the daemon would have launched for the pods of the nodes.
-func (k *Keeper) simulate(ctx context.Context, cluster *simulate.Cluster, offers *simulate.Offers, launched []string, now time.Time) (*simulate.Report, *Compared, error) {
+// simulate plays the cluster, and what the daemon would have launched for the pods of the nodes. A
+// panic is an error: the next look may be of a cluster without what is at fault.
+func (k *Keeper) simulate(ctx context.Context, cluster *simulate.Cluster, offers *simulate.Offers, launched []string, now time.Time) (report *simulate.Report, compared *Compared, err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			k.Logger.Error("a look at the cluster has failed by a fault of the daemon", "fault", fault, "stack", string(debug.Stack()))
+			report, compared, err = nil, nil, fmt.Errorf("%w: %v", errFault, fault)
+		}
+	}()
 	s, err := simulate.Prepare(cluster, simulate.Options{Region: k.Region, Now: now, For: ahead, Seed: 1, Offers: offers, Settings: &k.Settings})
 	if err != nil {
 		return nil, nil, fmt.Errorf("look at the cluster: %w", err)
 	}
-	report, err := s.Report(ctx)
+	report, err = s.Report(ctx)
 	if err != nil || len(launched) == 0 {
 		return report, nil, err
 	}

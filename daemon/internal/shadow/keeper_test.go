@@ -3,6 +3,7 @@ package shadow
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -246,5 +247,14 @@ func TestRun_SavesWhenItEnds(t *testing.T) {
 	}
 	if h, err := k.Store.Load(t.Context()); err != nil || len(h) != 1 {
 		t.Errorf("%v %v", h, err)
+	}
+}
+
+// A fault of the core ends one look, not the shadow.
+func TestLook_AFaultOfTheDaemonIsAnErrorOfOneLook(t *testing.T) {
+	t.Parallel()
+	k := keeper(t, kept(""))
+	if _, _, err := k.simulate(t.Context(), nil, nil, nil, start()); !errors.Is(err, errFault) {
+		t.Errorf("%v", err)
 	}
 }

@@ -39,7 +39,7 @@ func TestPeer_AShadowSeesWhatKarpenterLaunchesAndTouchesNothing(t *testing.T) {
 	class, pool := p.nodeClass(), smallNodes(nodePool())
 	p.apply(t, class, pool)
 	p.installShadow(t)
-	p.eventually(t, func(ctx context.Context) error {
+	p.eventually(t, func(context.Context) error {
 		_, err := p.logged(shadowName, "elected as a shadow")
 		return err
 	})
