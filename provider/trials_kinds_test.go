@@ -178,7 +178,7 @@ func trialsOfDaemon(t *testing.T) *trials {
 	for _, name := range []string{
 		"cluster_endpoint", "queue_name", "log_level", "preference_policy", "landing", "min_values_policy", "node_cost", "scheduler_config", "pause_disruption", "metrics_port", "health_probe_port",
 		"role_arn", "service_account", "labels", "annotations", "pod_labels", "pod_annotations", "node_selector", "priority_class_name", "image_pull_secrets", "environment", "replicas",
-		"mode", "use_fips_endpoint", "use_dualstack_endpoint", "reserved_enis", "vm_memory_overhead_percent", "cluster_ca_bundle", "isolated_vpc", "log_keys",
+		"use_fips_endpoint", "use_dualstack_endpoint", "reserved_enis", "vm_memory_overhead_percent", "cluster_ca_bundle", "isolated_vpc", "log_keys",
 	} {
 		values[name] = [2]any{of[name], of[name]}
 	}
@@ -198,6 +198,7 @@ func trialsOfDaemon(t *testing.T) *trials {
 		base: with(daemonConfig(), object{"wait": false}), values: values, stays: true, oneIn: 16,
 		before: func() { server.leads("karpenterd-abc", time.Now()) },
 		untried: map[string]string{
+			"mode": "a shadow needs a service account of its own: TestDaemon_AShadowStandsBesideKarpenterAndBecomesTheDaemonInPlace",
 			"affinity":          "provider/internal/convert tries each field, both ways",
 			"tolerations":       "provider/internal/convert tries each field, both ways",
 			"adopt_definitions": "needs definitions of somebody else: adopt_acc_test.go",

@@ -18,10 +18,21 @@ func (o Options) affinity() *corev1.Affinity {
 	if o.Affinity != nil {
 		out = o.Affinity.DeepCopy()
 	}
-	if out.NodeAffinity == nil {
-		out.NodeAffinity = &corev1.NodeAffinity{}
+	if o.Mode != ModeShadow { // which deletes no node
+		out.NodeAffinity = keptOff(out.NodeAffinity)
 	}
-	required := out.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	if out.PodAntiAffinity == nil && o.Replicas > 1 {
+		out.PodAntiAffinity = differentNodes(o.selector())
+	}
+	return out
+}
+
+// keptOff is the affinity with the rule in each of its terms.
+func keptOff(out *corev1.NodeAffinity) *corev1.NodeAffinity {
+	if out == nil {
+		out = &corev1.NodeAffinity{}
+	}
+	required := out.RequiredDuringSchedulingIgnoredDuringExecution
 	if required == nil || len(required.NodeSelectorTerms) == 0 {
 		required = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{}}}
 	}
@@ -29,10 +40,7 @@ func (o Options) affinity() *corev1.Affinity {
 		term := &required.NodeSelectorTerms[i]
 		term.MatchExpressions = append(term.MatchExpressions, offOwnNodes())
 	}
-	out.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = required
-	if out.PodAntiAffinity == nil && o.Replicas > 1 {
-		out.PodAntiAffinity = differentNodes(o.selector())
-	}
+	out.RequiredDuringSchedulingIgnoredDuringExecution = required
 	return out
 }
 

@@ -58,7 +58,7 @@ func (o Options) podSpec() corev1.PodSpec {
 	grace, user := int64(gracePeriodSeconds), int64(nonRootUser)
 	return corev1.PodSpec{
 		ServiceAccountName:            o.ServiceAccount,
-		PriorityClassName:             *o.PriorityClass,
+		PriorityClassName:             o.priorityClass(),
 		ImagePullSecrets:              o.pullSecrets(),
 		NodeSelector:                  o.NodeSelector,
 		TerminationGracePeriodSeconds: &grace,
@@ -78,6 +78,15 @@ func (o Options) podSpec() corev1.PodSpec {
 	}
 }
 
+// priorityClass is that of the pods. The cluster does without a shadow: it displaces nobody, unless
+// the user has chosen so.
+func (o Options) priorityClass() string {
+	if o.Mode == ModeShadow && *o.PriorityClass == DefaultPriorityClass {
+		return ""
+	}
+	return *o.PriorityClass
+}
+
 func (o Options) pullSecrets() []corev1.LocalObjectReference {
 	var out []corev1.LocalObjectReference
 	for _, name := range o.PullSecrets {
@@ -89,7 +98,7 @@ func (o Options) pullSecrets() []corev1.LocalObjectReference {
 func (o Options) container() corev1.Container {
 	escalation := false
 	return corev1.Container{
-		Name: DefaultName, Image: o.Image, ImagePullPolicy: o.PullPolicy, Args: []string{Command},
+		Name: DefaultName, Image: o.Image, ImagePullPolicy: o.PullPolicy, Args: o.args(),
 		Env: o.env(),
 		Ports: []corev1.ContainerPort{
 			{Name: MetricsPortName, ContainerPort: o.MetricsPort, Protocol: corev1.ProtocolTCP},
@@ -105,6 +114,15 @@ func (o Options) container() corev1.Container {
 			Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 		},
 	}
+}
+
+// args are the daemon's arguments. The mode is one: a daemon that is too old to know it must not
+// start as one that works for the cluster.
+func (o Options) args() []string {
+	if o.Mode == ModeShadow {
+		return []string{Command, ShadowArgument}
+	}
+	return []string{Command}
 }
 
 func (o Options) env() []corev1.EnvVar {
@@ -141,9 +159,6 @@ func (o Options) env() []corev1.EnvVar {
 	}
 	if o.QueueName != "" {
 		env = append(env, corev1.EnvVar{Name: EnvInterruptionQueue, Value: o.QueueName})
-	}
-	if o.Mode == ModeShadow {
-		env = append(env, corev1.EnvVar{Name: EnvShadow, Value: strconv.FormatBool(true)})
 	}
 	if o.FIPS {
 		env = append(env, corev1.EnvVar{Name: EnvFIPS, Value: strconv.FormatBool(true)})

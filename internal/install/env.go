@@ -22,7 +22,6 @@ const (
 	EnvClusterCA         = "CLUSTER_CA_BUNDLE"          // certificates that nodes trust; see ParseClusterCA
 	EnvIsolatedVPC       = "ISOLATED_VPC"               // true or false; see Options
 	EnvLogKeys           = "LOG_KEYS"                   // see LogKeys
-	EnvShadow            = "KARPENTERD_SHADOW"          // true or false; see Options
 	EnvMetricsPort       = "METRICS_PORT"
 	EnvHealthProbePort   = "HEALTH_PROBE_PORT"
 	EnvSystemNamespace   = "SYSTEM_NAMESPACE" // of the daemon and its Lease
@@ -57,10 +56,13 @@ const (
 	// instance types and prices.
 	CatalogueName = "karpenterd-catalogue"
 	LeaseName     = "karpenter-leader-election"
-	// ShadowName is the Lease of a shadow, and the ConfigMap in which the shadow keeps its history.
+	// ShadowName is the Lease of a shadow, and the ConfigMap in which the shadow keeps its history;
+	// also its namespace and its service account by default.
 	ShadowName = "karpenterd-shadow"
 	// ShadowPath is where a shadow serves what it has seen.
 	ShadowPath = "/shadow"
 	// Command is the daemon's subcommand that the Deployment runs.
 	Command = "run"
+	// ShadowArgument makes a shadow of it.
+	ShadowArgument = "--shadow"
 )

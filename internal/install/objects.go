@@ -88,10 +88,10 @@ func (o Options) typed() []runtime.Object {
 	}
 	account := o.account()
 	objects = append(objects, account,
-		&rbacv1.ClusterRole{TypeMeta: kind(rbacAPI, "ClusterRole"), ObjectMeta: o.meta(""), Rules: o.clusterRules()},
+		&rbacv1.ClusterRole{TypeMeta: kind(rbacAPI, "ClusterRole"), ObjectMeta: o.clusterMeta(), Rules: o.clusterRules()},
 		&rbacv1.ClusterRoleBinding{
-			TypeMeta: kind(rbacAPI, "ClusterRoleBinding"), ObjectMeta: o.meta(""),
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: o.Name}, Subjects: o.subjects(),
+			TypeMeta: kind(rbacAPI, "ClusterRoleBinding"), ObjectMeta: o.clusterMeta(),
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: o.clusterMeta().Name}, Subjects: o.subjects(),
 		})
 	objects = append(objects, o.role(o.Namespace, o.Name+"-leader-election", o.leaseRules())...)
 	objects = append(objects, o.role(o.Namespace, o.Name+"-configmaps", o.configMapRules())...)
@@ -148,6 +148,16 @@ func (o Options) labels() map[string]string {
 
 func (o Options) meta(namespace string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: o.Name, Namespace: namespace, Labels: o.labels(), Annotations: maps.Clone(o.Annotations)}
+}
+
+// clusterMeta is that of objects without a namespace. A shadow has its own beside those of a daemon,
+// whose rights it must not take.
+func (o Options) clusterMeta() metav1.ObjectMeta {
+	meta := o.meta("")
+	if o.Mode == ModeShadow {
+		meta.Name += "-shadow"
+	}
+	return meta
 }
 
 func (o Options) subjects() []rbacv1.Subject {

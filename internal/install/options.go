@@ -150,10 +150,14 @@ func (o Options) withDefaults() Options {
 			*text = fallback
 		}
 	}
+	set(&o.Mode, ModeActive)
+	if o.Mode == ModeShadow {
+		set(&o.Namespace, ShadowName)
+		set(&o.ServiceAccount, ShadowName)
+	}
 	set(&o.Namespace, DefaultNamespace)
 	set(&o.Name, DefaultName)
 	set(&o.ServiceAccount, DefaultServiceAccount)
-	set(&o.Mode, ModeActive)
 	set(&o.LogLevel, DefaultLogLevel)
 	set(&o.PreferencePolicy, PreferencesRespect)
 	set(&o.MinValuesPolicy, MinValuesStrict)
@@ -212,6 +216,9 @@ func (o Options) check() error {
 	}
 	if o.Image == "" || strings.ContainsAny(o.Image, " \t\n") {
 		fault("image", "%q: must be an image reference such as %s", o.Image, ReleaseImage("1.0.0"))
+	}
+	if o.Mode == ModeShadow && o.ServiceAccount == DefaultServiceAccount {
+		fault("service account", "%q: is that of Karpenter in most clusters, with all its rights: give a shadow one of its own, such as %s", o.ServiceAccount, ShadowName)
 	}
 	if o.Replicas < 1 {
 		fault("replicas", "%d: must be 1 or more", o.Replicas)

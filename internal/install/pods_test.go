@@ -275,7 +275,7 @@ func TestImage_ReadsBackWhatItWrites(t *testing.T) {
 
 func TestSettings_AreThoseThatTheDeploymentSets(t *testing.T) {
 	o := options()
-	o.Mode, o.ClusterEndpoint, o.SchedulerConfig, o.FIPS, o.DualStack, o.ClusterCA = ModeShadow, "https://10.0.0.1", "podTopologySpread: {}", true, true, authority(t)
+	o.ClusterEndpoint, o.SchedulerConfig, o.FIPS, o.DualStack, o.ClusterCA = "https://10.0.0.1", "podTopologySpread: {}", true, true, authority(t)
 	settings := map[string]bool{EnvTimeFactor: true, EnvLoopback: true} // of laboratories
 	for _, e := range deploymentOf(t, o).Spec.Template.Spec.Containers[0].Env {
 		settings[e.Name] = true

@@ -6,7 +6,7 @@ package install
 func Settings() []string {
 	return []string{
 		EnvClusterName, EnvClusterEndpoint, EnvInterruptionQueue, EnvRegion, EnvFIPS, EnvDualStack, EnvLogLevel, EnvPreferencePolicy, EnvMinValuesPolicy, EnvLanding,
-		EnvNodeCost, EnvSchedulerConfig, EnvPauseDisruption, EnvReservedENIs, EnvMemoryOverhead, EnvClusterCA, EnvIsolatedVPC, EnvLogKeys, EnvShadow,
+		EnvNodeCost, EnvSchedulerConfig, EnvPauseDisruption, EnvReservedENIs, EnvMemoryOverhead, EnvClusterCA, EnvIsolatedVPC, EnvLogKeys,
 		EnvMetricsPort, EnvHealthProbePort,
 		EnvSystemNamespace, EnvPodName, EnvBindAddress, EnvMemoryLimit, EnvTimeFactor, EnvLoopback,
 	}

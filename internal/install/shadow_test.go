@@ -60,18 +60,43 @@ func TestShadow_BecomesTheDaemonByAnUpdateOfTheSameDeployment(t *testing.T) {
 	var named [2][]string
 	for i, mode := range Modes() {
 		o := options()
-		o.Mode = mode
+		o.Mode, o.Namespace, o.ServiceAccount = mode, "nodes", "launcher"
 		objects, err := Objects(o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, x := range objects {
-			if kind := x.GetKind(); kind != "CustomResourceDefinition" && kind != "ConfigMap" {
+			if kind := x.GetKind(); kind != "CustomResourceDefinition" && kind != "ConfigMap" && x.GetNamespace() != "" {
 				named[i] = append(named[i], kind+" "+x.GetName())
 			}
 		}
 	}
 	if !slices.Equal(named[0], named[1]) {
 		t.Errorf("%v\n%v", named[0], named[1])
+	}
+}
+
+// A shadow that ran as Karpenter's service account would have Karpenter's rights, and taking the
+// shadow away would take the account away.
+func TestShadow_HasAServiceAccountAndClusterRoleOfItsOwn(t *testing.T) {
+	t.Parallel()
+	o := options()
+	o.Mode, o.Namespace, o.ServiceAccount = ModeShadow, "", ""
+	objects, err := Objects(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range objects {
+		if name := x.GetName(); x.GetNamespace() == "" && !strings.HasSuffix(name, "-shadow") || x.GetKind() == "ServiceAccount" && name != ShadowName || x.GetNamespace() != "" && x.GetNamespace() != ShadowName {
+			t.Errorf("%s %s/%s", x.GetKind(), x.GetNamespace(), name)
+		}
+	}
+	pod := deploymentOf(t, o).Spec.Template.Spec
+	if pod.PriorityClassName != "" || pod.Affinity.NodeAffinity != nil || !slices.Equal(pod.Containers[0].Args, []string{Command, ShadowArgument}) {
+		t.Errorf("priority %q, affinity %+v, arguments %v: a shadow displaces nobody and runs where there is room", pod.PriorityClassName, pod.Affinity, pod.Containers[0].Args)
+	}
+	o.ServiceAccount = DefaultServiceAccount
+	if _, err := Objects(o); err == nil || !strings.Contains(err.Error(), `service account: "karpenter": is that of Karpenter`) {
+		t.Errorf("Karpenter's service account: %v", err)
 	}
 }

@@ -54,7 +54,7 @@ type given struct {
 	config
 
 	level, address, loopback, metrics, health, preferences, minValues, nodeCost, pause, scheduler, factor, landing string
-	fips, dualStack, enis, overhead, authority, isolated, shadow                                                   string
+	fips, dualStack, enis, overhead, authority, isolated                                                           string
 }
 
 // bind declares the flags. What a flag does not say, the environment says.
@@ -80,7 +80,7 @@ func (g *given) bind(flags *pflag.FlagSet, env func(string) string) {
 	g.toggle(flags, env, &g.pause, "pause-disruption", install.EnvPauseDisruption, "no node is deleted for a reason that disruption budgets bound: nodes stay that are empty or could be cheaper, that have drifted or expire")
 	g.toggle(flags, env, &g.fips, "use-fips-endpoint", install.EnvFIPS, "call the FIPS endpoints of AWS")
 	g.toggle(flags, env, &g.dualStack, "use-dualstack-endpoint", install.EnvDualStack, "call the dual-stack endpoints of AWS, which answer by IPv6, too")
-	g.toggle(flags, env, &g.shadow, "shadow", install.EnvShadow, "look at a cluster that another program works for, and say what this one would make of it: nothing is changed but the shadow's own Lease and ConfigMap")
+	flags.BoolVar(&c.Shadow, "shadow", false, "look at a cluster that another program works for, and say what this one would make of it: nothing is changed but the shadow's own Lease and ConfigMap")
 	g.bindMachines(flags, env, text)
 	text(&g.scheduler, "scheduler-config", install.EnvSchedulerConfig, "", "JSON or YAML with podTopologySpread.defaultConstraints: the topology spread constraints that the kube-scheduler gives to pods without their own")
 	text(&g.factor, "time-factor", install.EnvTimeFactor, "1", "for laboratories only: how many times as fast as on AWS instances start and end, and notices of interruptions run out")
@@ -189,7 +189,6 @@ func (c *config) take(g given) []error {
 		{g.fips, "use-fips-endpoint", &c.FIPS},
 		{g.dualStack, "use-dualstack-endpoint", &c.DualStack},
 		{g.isolated, "isolated-vpc", &c.IsolatedVPC},
-		{g.shadow, "shadow", &c.Shadow},
 	} {
 		if *toggle.to, err = strconv.ParseBool(toggle.value); err != nil {
 			faults = append(faults, fmt.Errorf("setting %s is %q: give true or false", toggle.flag, toggle.value))

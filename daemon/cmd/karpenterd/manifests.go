@@ -59,15 +59,18 @@ func manifestsCommand(s streams, release install.Image) *cobra.Command {
 				if c.Flags().Changed("legacy") {
 					v.Definitions.Legacy = older
 				}
-				if shadow {
-					v.Mode = install.ModeShadow
+				if c.Flags().Changed("shadow") {
+					v.Mode = map[bool]string{true: install.ModeShadow, false: install.ModeActive}[shadow]
+				}
+				if v.Mode == install.ModeShadow {
+					m.apart(v, c.Flags().Changed("namespace"))
 				}
 			})
 		},
 	}
 	flags := command.Flags()
 	flags.StringArrayVarP(&m.files, "values", "f", nil, "file with values in YAML, - for standard input; may be repeated")
-	flags.StringVarP(&m.namespace, "namespace", "n", install.DefaultNamespace, "namespace of the daemon")
+	flags.StringVarP(&m.namespace, "namespace", "n", install.DefaultNamespace, "namespace of the daemon; of a shadow by default "+install.ShadowName)
 	for i := range m.flags {
 		flags.StringVar(&m.flags[i].given, m.flags[i].name, "", m.flags[i].about)
 	}
@@ -77,6 +80,17 @@ func manifestsCommand(s streams, release install.Image) *cobra.Command {
 	flags.BoolVar(&shadow, "shadow", false, "write a shadow, which looks at a cluster that another program works for, and changes nothing")
 	flags.BoolVar(&defaults, "defaults", false, "write a values file with all fields, their defaults and what they mean, and nothing else")
 	return command
+}
+
+// apart gives a shadow a namespace and a service account of its own, where the user names none: in
+// those of the daemon there may be Karpenter's.
+func (m *manifests) apart(v *values.Values, namespaced bool) {
+	if !namespaced {
+		m.namespace = install.ShadowName
+	}
+	if v.ServiceAccount.Name == install.DefaultServiceAccount {
+		v.ServiceAccount.Name = install.ShadowName
+	}
 }
 
 // valueFlags are the flags for text.

@@ -47,7 +47,7 @@ func (d *daemon) shadow(ctx context.Context, local *http.ServeMux) error {
 		return err
 	}
 	keeper := shadow.New(shadow.Config{
-		Region: d.config.Region, Settings: simulate.Settings{Policy: d.config.Policy, Spread: d.config.Spread, Overhead: d.config.Overhead},
+		Region: d.config.Region, Namespace: d.config.Namespace, Settings: simulate.Settings{Policy: d.config.Policy, Spread: d.config.Spread, Overhead: d.config.Overhead},
 		Store:  shadow.Store{ConfigMaps: d.kube.Core.CoreV1().ConfigMaps(d.config.Namespace)},
 		Logger: d.logger.Named("shadow"), Publish: d.metrics.Shadow(),
 	})
@@ -146,20 +146,29 @@ func (d *daemon) servedNow(ctx context.Context, unserved []string) error {
 	}
 }
 
+// notYet is what a shadow says before its first look.
+const notYet = "This replica has not looked at the cluster yet: it has just started, or another one is elected."
+
 // serveShadow serves what the shadow knows as JSON, and as a page that people read.
 func serveShadow(mux *http.ServeMux, view func() shadow.View) {
 	mux.Handle(install.ShadowPath, page.Guarded(simulate.PagePolicy, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		v := view()
+		if v.Time.IsZero() {
+			http.Error(w, notYet, http.StatusServiceUnavailable)
+			return
+		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(view()) // who asked is gone
+		_ = json.NewEncoder(w).Encode(v) // who asked is gone
 	})))
 	mux.Handle(page.Path, page.Guarded(simulate.PagePolicy, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Refresh", strconv.Itoa(int(shadow.Every/time.Second)))
 		v := view()
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		switch {
 		case v.Failed != "":
 			http.Error(w, "The last look at the cluster has failed: "+v.Failed, http.StatusServiceUnavailable)
 		case v.Report == nil:
-			http.Error(w, "The shadow has not looked at the cluster yet.", http.StatusServiceUnavailable)
+			http.Error(w, notYet, http.StatusServiceUnavailable)
 		default:
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
 			_ = v.Report.WriteHTML(w) // who asked is gone

@@ -18,6 +18,8 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/simulate"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
 
 const (
@@ -31,6 +33,8 @@ const (
 	saveEvery = 10 * time.Minute
 	// ahead is how much of the future a look plays.
 	ahead = time.Hour
+	// mostWaits is how many looks a node may take to be comparable; then it is left out.
+	mostWaits = 10
 	// listed is how many comparisons View has.
 	listed = 50
 )
@@ -38,12 +42,16 @@ const (
 // errFault is a panic.
 var errFault = errors.New("look at the cluster: a fault of the daemon, whose log has more")
 
+// nameLabel names the program of a pod.
+const nameLabel = "app.kubernetes.io/name"
+
 // Config is what a Keeper works with.
 type Config struct {
-	Region   string
-	Settings simulate.Settings
-	Store    Store
-	Logger   hclog.Logger
+	Region    string
+	Namespace string // of the shadow
+	Settings  simulate.Settings
+	Store     Store
+	Logger    hclog.Logger
 	// Publish is told of each look.
 	Publish func(View)
 }
@@ -59,9 +67,13 @@ type Keeper struct {
 	groups  []market.Group
 	view    View
 
-	since time.Time       // of the first look; nodes that are older were there before
-	last  time.Time       // when the last look was
-	ready map[string]bool // nodes that the last look has seen ready; true for those that are compared
+	since time.Time      // of the first look; nodes that are older were there before
+	last  time.Time      // when the last look was
+	nodes simulate.Nodes // which may be replaced, as the first look has found
+	// young has, for each node that is to be compared, how many looks have seen it ready; done is
+	// those that need no comparison any more. A node that is gone is in neither.
+	young map[string]int
+	done  map[string]bool
 	saved time.Time
 	// read says that the view has what an earlier shadow has kept: before, nothing is written.
 	read bool
@@ -93,14 +105,17 @@ type Compared struct {
 
 // New makes a Keeper of an empty cluster.
 func New(c Config) *Keeper {
-	return &Keeper{Config: c, cluster: simulate.NewCluster()}
+	return &Keeper{Config: c, cluster: simulate.NewCluster(), young: map[string]int{}, done: map[string]bool{}}
 }
 
 // Keep reduces an object to what decisions read, and returns what is kept in its place.
 func (k *Keeper) Keep(o metav1.Object) metav1.Object { return k.cluster.Keep(o) }
 
-// Observe takes an object as it is now.
+// Observe takes an object as it is now. The shadow's own pods would not be there without it.
 func (k *Keeper) Observe(o metav1.Object) {
+	if _, pod := o.(*translate.CompactPod); pod && o.GetNamespace() == k.Namespace && o.GetLabels()[nameLabel] == install.DefaultName {
+		return
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.cluster.Add(o)
@@ -198,19 +213,22 @@ func (k *Keeper) Look(ctx context.Context, now time.Time) {
 	k.mu.Lock()
 	cluster, offers := k.cluster.Clone(), k.sold()
 	k.mu.Unlock()
-	launched := k.launched(cluster.ReadyNodes(), now)
-	report, compared, err := k.simulate(ctx, cluster, offers, launched, now)
+	if k.since.IsZero() {
+		k.since = now
+	}
+	if k.nodes == "" {
+		k.nodes = simulate.AllNodes
+		if cluster.HasNodePools() {
+			k.nodes = simulate.OwnedNodes
+		}
+	}
+	launched := k.launched(cluster.Nodes())
+	seen, err := k.simulate(ctx, cluster, offers, launched, now)
 	if ctx.Err() != nil {
-		return // it was cut short: Run saves what there is
+		return
 	}
-	k.mu.Lock()
-	k.note(now, report, compared, err)
-	view := k.view
-	k.mu.Unlock()
-	if ctx.Err() == nil {
-		k.tell(compared, err)
-	}
-	k.Publish(view)
+	k.note(now, seen, err)
+	k.Publish(k.View())
 	if now.Sub(k.since) < saveEvery || now.Sub(k.saved) >= saveEvery {
 		if err := k.Save(ctx, now); err != nil && ctx.Err() == nil {
 			k.Logger.Warn("the history could not be kept; trying again", "error", err)
@@ -218,92 +236,129 @@ func (k *Keeper) Look(ctx context.Context, now time.Time) {
 	}
 }
 
-// launched are the nodes to compare: each of those that are younger than the first look, once,
-// at the second look that sees it ready. By then its pods are on it.
-func (k *Keeper) launched(ready map[string]time.Time, now time.Time) []string {
-	if k.since.IsZero() {
-		k.since = now
-	}
-	was := k.ready
-	k.ready = map[string]bool{}
-	var out []string
-	for _, name := range slices.Sorted(maps.Keys(ready)) {
-		compared, before := was[name]
-		k.ready[name] = compared || ready[name].Before(k.since)
-		if before && !k.ready[name] {
-			out, k.ready[name] = append(out, name), true
+// launched are the nodes to compare: those that are younger than the first look and that an
+// earlier look has seen ready. By then their pods are on them.
+func (k *Keeper) launched(nodes map[string]simulate.WatchedNode) (out []string) {
+	gone := func(name string) bool { _, there := nodes[name]; return !there }
+	maps.DeleteFunc(k.young, func(name string, _ int) bool { return gone(name) })
+	maps.DeleteFunc(k.done, func(name string, _ bool) bool { return gone(name) })
+	for _, name := range slices.Sorted(maps.Keys(nodes)) {
+		n := nodes[name]
+		switch {
+		case k.done[name] || n.Made.Before(k.since):
+		case k.young[name] > 0:
+			out = append(out, name)
+			k.young[name]++
+		case n.Ready:
+			k.young[name] = 1
 		}
 	}
 	return out
 }
 
+// seen is what a look has found.
+type seen struct {
+	report   *simulate.Report
+	history  *simulate.Forecast // for the pods that run
+	compared *Compared          // nil where there was nothing to compare
+	fault    error              // of the comparison
+}
+
 // simulate plays the cluster, and what the daemon would have launched for the pods of the nodes. A
 // panic is an error: the next look may be of a cluster without what is at fault.
-func (k *Keeper) simulate(ctx context.Context, cluster *simulate.Cluster, offers *simulate.Offers, launched []string, now time.Time) (report *simulate.Report, compared *Compared, err error) {
+func (k *Keeper) simulate(ctx context.Context, cluster *simulate.Cluster, offers *simulate.Offers, launched []string, now time.Time) (out seen, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			k.Logger.Error("a look at the cluster has failed by a fault of the daemon", "fault", fault, "stack", string(debug.Stack()))
-			report, compared, err = nil, nil, fmt.Errorf("%w: %v", errFault, fault)
+			err = fmt.Errorf("%w: %v", errFault, fault)
 		}
 	}()
-	s, err := simulate.Prepare(cluster, simulate.Options{Region: k.Region, Now: now, For: ahead, Seed: 1, Offers: offers, Settings: &k.Settings})
+	s, err := simulate.Prepare(cluster, simulate.Options{Region: k.Region, Nodes: k.nodes, Now: now, For: ahead, Seed: 1, Offers: offers, Settings: &k.Settings})
 	if err != nil {
-		return nil, nil, fmt.Errorf("look at the cluster: %w", err)
+		return out, fmt.Errorf("look at the cluster: %w", err)
 	}
-	report, err = s.Report(ctx)
-	if err != nil || len(launched) == 0 {
-		return report, nil, err
+	report, err := s.Report(ctx)
+	if err != nil {
+		return out, err
 	}
-	begun := time.Now()
-	c, some, err := s.Compare(ctx, launched)
-	if err != nil || !some {
-		return report, nil, err
+	history := &report.Forecast
+	if !history.SamePods() {
+		if history, err = s.Running(ctx); err != nil {
+			return out, err
+		}
 	}
-	return report, &Compared{Comparison: c, Time: now, Seconds: time.Since(begun).Seconds()}, nil
+	out.report, out.history = report, history
+	if len(launched) > 0 {
+		begun := time.Now()
+		var c simulate.Comparison
+		if c, out.fault = s.Compare(ctx, launched); out.fault == nil {
+			out.compared = &Compared{Comparison: c, Time: now, Seconds: time.Since(begun).Seconds()}
+		}
+	}
+	return out, nil
 }
 
 // note remembers the look.
-func (k *Keeper) note(now time.Time, report *simulate.Report, compared *Compared, err error) {
+func (k *Keeper) note(now time.Time, s seen, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	v := &k.view
+	said := v.Failed
 	v.Time, v.Took, v.Failed = now, time.Since(now).Seconds(), ""
 	if err != nil {
-		v.Failed = err.Error()
+		if v.Failed = err.Error(); v.Failed != said {
+			k.Logger.Warn("the cluster could not be simulated; trying again", "error", err)
+		}
 	}
-	if report == nil {
+	if s.report == nil {
 		return
 	}
-	v.Report = report
 	var since time.Duration
 	if !k.last.IsZero() {
 		since = now.Sub(k.last)
 	}
 	k.last = now
-	var c *simulate.Comparison
-	if compared != nil {
-		c = &compared.Comparison
-		v.Compared = append([]Compared{*compared}, v.Compared[:min(len(v.Compared), listed-1)]...)
-	}
-	v.History.look(now, since, &report.Forecast, c)
-	report.Observed = v.History.Observed()
+	v.History.look(now, since, k.nodes, s.history, k.settle(s, v))
+	v.Report = s.report
+	v.Report.Observed = v.History.Observed()
 }
 
-// tell logs what is new.
-func (k *Keeper) tell(c *Compared, err error) {
-	switch {
-	case err != nil:
-		k.Logger.Warn("the cluster could not be simulated; trying again", "error", err)
-	case c != nil && c.Unplaced > 0:
-		k.Logger.Info("another program has launched nodes, with pods for which the daemon would have no place", "nodes", c.Theirs.Nodes, "pods", c.Pods, "without_place", c.Unplaced)
-	case c != nil:
+// settle takes what was compared off the list, and gives up what cannot be compared. It returns
+// what of it counts.
+func (k *Keeper) settle(s seen, v *View) Launches {
+	var c simulate.Comparison
+	if s.compared != nil {
+		c = s.compared.Comparison
+	}
+	if s.fault != nil {
+		k.Logger.Warn("nodes that another program has launched could not be compared; trying again", "error", s.fault)
+	}
+	for _, name := range slices.Concat(c.Nodes, c.LeftOut) {
+		delete(k.young, name)
+		k.done[name] = true
+	}
+	givenUp := 0
+	for name, looks := range k.young {
+		if looks > mostWaits {
+			delete(k.young, name)
+			k.done[name] = true
+			givenUp++
+		}
+	}
+	if len(c.Nodes) > 0 {
+		v.Compared = append([]Compared{*s.compared}, v.Compared[:min(len(v.Compared), listed-1)]...)
 		k.Logger.Info("another program has launched nodes", "pods", c.Pods,
 			"nodes", c.Theirs.Nodes, "dollars_per_hour", c.Theirs.CostPerHour, "types", c.Theirs.Types, "seconds_after_the_last_pod", c.WaitedSeconds,
-			"would_launch", c.Ours.Nodes, "would_cost_dollars_per_hour", c.Ours.CostPerHour, "would_launch_types", c.Ours.Types, "would_decide_within_seconds", c.Seconds)
+			"would_launch", c.Ours.Nodes, "would_cost_dollars_per_hour", c.Ours.CostPerHour, "would_launch_types", c.Ours.Types, "would_decide_within_seconds", s.compared.Seconds)
 	}
+	if len(c.LeftOut) > 0 {
+		k.Logger.Info("another program has launched nodes, with pods for which the daemon would have no place", "nodes", c.LeftOut)
+	}
+	return launchesOf(c, givenUp)
 }
 
 // Save writes the history, after what an earlier shadow has kept was read.
 func (k *Keeper) Save(ctx context.Context, now time.Time) error {
-	k.saved = now
 	if !k.read {
 		before, err := k.Store.Load(ctx)
 		if err != nil {
@@ -314,5 +369,9 @@ func (k *Keeper) Save(ctx context.Context, now time.Time) error {
 		k.mu.Unlock()
 		k.read = true
 	}
-	return k.Store.Save(ctx, k.View().History)
+	if err := k.Store.Save(ctx, k.View().History); err != nil {
+		return err
+	}
+	k.saved = now
+	return nil
 }

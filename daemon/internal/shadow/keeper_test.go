@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/simulate"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog/embedded"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
@@ -148,7 +151,7 @@ func TestLook_ComparesWhatAnotherProgramLaunchesForTheSamePods(t *testing.T) {
 		t.Fatalf("%d comparisons, want the one of the new node: %+v", len(v.Compared), v.Failed)
 	}
 	c := v.Compared[0]
-	if c.Pods != 2 || c.Unplaced != 0 || c.Theirs.Nodes != 1 || c.Theirs.Types[0] != "m5.8xlarge" || c.Ours.Nodes != 1 || c.Ours.CostPerHour <= 0 || c.Ours.CostPerHour > c.Theirs.CostPerHour/5 {
+	if c.Pods != 2 || len(c.LeftOut) != 0 || c.Theirs.Nodes != 1 || c.Theirs.Types[0] != "m5.8xlarge" || c.Ours.Nodes != 1 || c.Ours.CostPerHour <= 0 || c.Ours.CostPerHour > c.Theirs.CostPerHour/5 {
 		t.Errorf("%+v", c)
 	}
 	if l := v.History.Sum().Launches; l.Theirs.Nodes != 1 || l.Ours.CostPerHour != c.Ours.CostPerHour {
@@ -178,8 +181,8 @@ func TestLook_OfNothingSaysWhatIsMissingAndGoesOn(t *testing.T) {
 func TestSave_ContinuesTheHistoryOfAnEarlierShadow(t *testing.T) {
 	t.Parallel()
 	earlier := History{
-		{Start: start().Truncate(time.Hour).Add(-time.Hour), Seconds: 3600, Paid: 2, Forecast: 1, Bound: 0.5},
-		{Start: start().Truncate(time.Hour), Seconds: 600, Paid: 3, Forecast: 1, Bound: 0.5},
+		{Start: start().Truncate(time.Hour).Add(-time.Hour), Seconds: 3600, Nodes: simulate.AllNodes, Paid: 2, Forecast: 1, Bound: 0.5},
+		{Start: start().Truncate(time.Hour), Seconds: 600, Nodes: simulate.AllNodes, Paid: 3, Forecast: 1, Bound: 0.5},
 	}
 	text, err := json.Marshal(earlier)
 	if err != nil {
@@ -223,10 +226,10 @@ func TestHistory_Of30DaysFitsIntoAConfigMap(t *testing.T) {
 	v := k.View()
 	var h History
 	for i := range 40 * 24 {
-		h.look(start().Add(time.Duration(i)*time.Hour+time.Duration(i)*time.Millisecond), mostBetween, &v.Report.Forecast, nil)
+		h.look(start().Add(time.Duration(i)*time.Hour+time.Duration(i)*time.Millisecond), mostBetween, simulate.OwnedNodes, &v.Report.Forecast, Launches{})
 		x := &h[len(h)-1]
-		x.Seconds, x.Paid, x.Forecast, x.Bound, x.Unplaced = 3599.999999, 12345.678901234567, 12345.678901234567, 12345.678901234567, 12345
-		x.Launches.Waited, x.Launches.WaitedSeconds, x.Launches.Unplaced = 12345, 12345.678901234567, 12345
+		x.Seconds, x.Paid, x.Forecast, x.Bound = 3599.999999, 12345.678901234567, 12345.678901234567, 12345.678901234567
+		x.Launches.Waited, x.Launches.WaitedSeconds, x.Launches.LeftOut = 12345, 12345.678901234567, 12345
 		x.Launches.Theirs.Nodes, x.Launches.Theirs.CostPerHour, x.Launches.Ours.Nodes, x.Launches.Ours.CostPerHour = 12345, 12345.678901234567, 12345, 12345.678901234567
 	}
 	text, err := json.Marshal(h)
@@ -254,7 +257,196 @@ func TestRun_SavesWhenItEnds(t *testing.T) {
 func TestLook_AFaultOfTheDaemonIsAnErrorOfOneLook(t *testing.T) {
 	t.Parallel()
 	k := keeper(t, kept(""))
-	if _, _, err := k.simulate(t.Context(), nil, nil, nil, start()); !errors.Is(err, errFault) {
+	if _, err := k.simulate(t.Context(), nil, nil, nil, start()); !errors.Is(err, errFault) {
 		t.Errorf("%v", err)
+	}
+}
+
+// full fills node n0 with pods that cannot go elsewhere but to a new node.
+func full(k *Keeper) {
+	for i := range 7 {
+		k.Observe(k.Keep(pod(fmt.Sprint("full", i), "n0", start())))
+	}
+}
+
+// looks looks so many times, a minute apart.
+func looks(t *testing.T, k *Keeper, from *time.Time, n int) {
+	t.Helper()
+	for range n {
+		k.Look(t.Context(), *from)
+		*from = from.Add(time.Minute)
+		if v := k.View(); v.Failed != "" {
+			t.Fatal(v.Failed)
+		}
+	}
+}
+
+// A node in place of one that is drained has no pods yet: that it costs something and nothing would
+// be launched for no pods is no saving.
+func TestLook_ANodeWithoutPodsIsNotCompared(t *testing.T) {
+	t.Parallel()
+	k := keeper(t, kept(""))
+	cluster(k, 1)
+	full(k)
+	at := start()
+	looks(t, k, &at, 1)
+	k.Observe(node("late", "m5.8xlarge", 32, at))
+	k.Observe(node("never", "m5.8xlarge", 32, at))
+	looks(t, k, &at, 4)
+	if v := k.View(); len(v.Compared) != 0 || v.History.Sum().Launches.LeftOut != 0 {
+		t.Fatalf("%+v", v.History)
+	}
+	k.Observe(k.Keep(pod("a", "late", at)))
+	looks(t, k, &at, 1)
+	if v := k.View(); len(v.Compared) != 1 || !slices.Equal(v.Compared[0].Nodes, []string{"late"}) {
+		t.Fatalf("%+v", v.Compared)
+	}
+	looks(t, k, &at, 2*mostWaits)
+	if l := k.View().History.Sum().Launches; l.Theirs.Nodes != 1 || l.LeftOut != 1 {
+		t.Errorf("%+v, want the node that never had a pod left out", l)
+	}
+}
+
+func TestLook_WhileANodeIsDrainedItsPoolIsNotCompared(t *testing.T) {
+	t.Parallel()
+	k := keeper(t, kept(""))
+	cluster(k, 1)
+	full(k)
+	at := start()
+	looks(t, k, &at, 1)
+	old := node("n0", "m5.2xlarge", 8, start().Add(-time.Hour))
+	old.Spec.Unschedulable = true
+	k.Observe(old)
+	k.Observe(node("new", "m5.8xlarge", 32, at))
+	k.Observe(k.Keep(pod("a", "new", at)))
+	looks(t, k, &at, 3)
+	if n := len(k.View().Compared); n != 0 {
+		t.Fatalf("%d comparisons while a node is drained whose pods are about to come", n)
+	}
+	k.Forget(old)
+	looks(t, k, &at, 1)
+	if n := len(k.View().Compared); n != 1 {
+		t.Errorf("%d comparisons afterwards", n)
+	}
+}
+
+func TestLook_ANodeThatIsNotReadyForAWhileIsComparedOnce(t *testing.T) {
+	t.Parallel()
+	k := keeper(t, kept(""))
+	cluster(k, 1)
+	full(k)
+	at := start()
+	looks(t, k, &at, 1)
+	made := at
+	k.Observe(k.Keep(pod("a", "new", at)))
+	for range 3 {
+		n := node("new", "m5.8xlarge", 32, made)
+		k.Observe(n)
+		looks(t, k, &at, 2)
+		n = node("new", "m5.8xlarge", 32, made)
+		n.Status.Conditions[0].Status = corev1.ConditionFalse
+		k.Observe(n)
+		looks(t, k, &at, 1)
+	}
+	if l := k.View().History.Sum().Launches; l.Theirs.Nodes != 1 {
+		t.Errorf("%+v", l)
+	}
+}
+
+// One pod that the daemon has no place for leaves its own node out, and no other.
+func TestLook_ANodeWithAPodWithoutAPlaceIsLeftOutAlone(t *testing.T) {
+	t.Parallel()
+	k := keeper(t, kept(""))
+	cluster(k, 1)
+	full(k)
+	at := start()
+	looks(t, k, &at, 1)
+	for _, name := range []string{"a", "b"} {
+		k.Observe(node(name, "m5.8xlarge", 32, at))
+		p := pod("on-"+name, name, at)
+		if name == "a" {
+			p.Spec.NodeSelector = map[string]string{"eks.amazonaws.com/nodegroup": "workers"}
+		}
+		k.Observe(k.Keep(p))
+	}
+	looks(t, k, &at, 2)
+	v := k.View()
+	if len(v.Compared) != 1 || !slices.Equal(v.Compared[0].Nodes, []string{"b"}) || !slices.Equal(v.Compared[0].LeftOut, []string{"a"}) || v.History.Sum().Launches.LeftOut != 1 {
+		t.Errorf("%+v %+v", v.Compared, v.History)
+	}
+}
+
+// Pods that wait cost nothing yet: what nodes for them would cost is no loss.
+func TestHistory_IsAboutThePodsThatRun(t *testing.T) {
+	t.Parallel()
+	k := keeper(t, kept(""))
+	cluster(k, 1)
+	full(k)
+	for i := range 16 {
+		p := pod(fmt.Sprint("waits", i), "", start())
+		p.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}}
+		k.Observe(k.Keep(p))
+	}
+	at := start()
+	looks(t, k, &at, 3)
+	sum := k.View().History.Sum()
+	if sum.Seconds == 0 || sum.Forecast > sum.Paid+1e-6 {
+		t.Errorf("%+v", sum)
+	}
+	if r := k.View().Report; r.Then.Pods != 24 || r.Then.CostPerHour <= r.Now.CostPerHour {
+		t.Errorf("the report is about all pods: %+v", r.Then)
+	}
+}
+
+// Which nodes may be replaced is decided once: the cost of all and that of some do not add up.
+func TestLook_DecidesOnceWhichNodesMayBeReplaced(t *testing.T) {
+	t.Parallel()
+	k := keeper(t, kept(""))
+	cluster(k, 2)
+	at := start()
+	looks(t, k, &at, 1)
+	pool := &v1.NodePool{}
+	pool.Name, pool.UID = "general", "general"
+	pool.Spec.Template.Spec.NodeClassRef = v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.EC2NodeClassKind, Name: "default"}
+	k.Observe(pool)
+	looks(t, k, &at, 1)
+	if v := k.View(); v.Report.Nodes != simulate.AllNodes || v.History[0].Nodes != simulate.AllNodes {
+		t.Errorf("%s %+v", v.Report.Nodes, v.History)
+	}
+}
+
+// A clock that was wrong for a while takes no hour away, and leaves none behind.
+func TestHistory_OutlivesAWrongClock(t *testing.T) {
+	t.Parallel()
+	k := keeper(t, kept(""))
+	cluster(k, 1)
+	looked := start()
+	looks(t, k, &looked, 3)
+	f := &k.View().Report.Forecast
+	var h History
+	for i := range 5 {
+		h.look(start().Add(time.Duration(i)*time.Hour), time.Minute, simulate.AllNodes, f, Launches{})
+	}
+	h.look(start().Add(31*24*time.Hour), time.Minute, simulate.AllNodes, f, Launches{})
+	if len(h) != 6 {
+		t.Fatalf("%d hours", len(h))
+	}
+	h.look(start().Add(5*time.Hour), -31*24*time.Hour, simulate.AllNodes, f, Launches{})
+	if len(h) != 6 || !h[0].Start.Equal(start()) || !h[5].Start.Equal(start().Add(5*time.Hour)) || h[5].Seconds != 0 {
+		t.Errorf("%+v", h)
+	}
+}
+
+func TestObserve_TheShadowsOwnPodsAreNotThere(t *testing.T) {
+	t.Parallel()
+	k := keeper(t, kept(""))
+	k.Namespace = "observer"
+	cluster(k, 1)
+	own := pod("karpenterd-1", "n0", start())
+	own.Namespace, own.Labels = "observer", map[string]string{nameLabel: install.DefaultName}
+	k.Observe(k.Keep(own))
+	k.Look(t.Context(), start())
+	if n := k.View().Report.Now.Pods; n != 1 {
+		t.Errorf("%d pods", n)
 	}
 }

@@ -10,6 +10,7 @@ import (
 type Observed struct {
 	Since           time.Time `json:"since"`                   // when it began
 	Hours           float64   `json:"hours"`                   // that it speaks for
+	Nodes           Nodes     `json:"nodes"`                   // which nodes may be replaced
 	PaidPerHour     float64   `json:"paidPerHour"`             // what the fleet has cost on average
 	ForecastPerHour float64   `json:"forecastPerHour"`         // what it would have cost by the daemon's forecasts
 	BoundPerHour    float64   `json:"boundPerHour"`            // the least that any fleet for the same pods costs
@@ -17,7 +18,7 @@ type Observed struct {
 	SavedPercent    float64   `json:"savedPercent"`            // of what the fleet has cost
 	Theirs          Side      `json:"theirs"`                  // nodes that another program has launched
 	Ours            Side      `json:"ours"`                    // nodes that the daemon would have launched for the same pods
-	Unplaced        int       `json:"unplaced,omitempty"`      // nodes that are left out: the daemon has no place for a pod of theirs
+	LeftOut         int       `json:"leftOut,omitempty"`       // nodes that could not be compared
 	WaitedSeconds   float64   `json:"waitedSeconds,omitempty"` // on average, from the last pod of a NodeClaim to the NodeClaim
 }
 
@@ -32,11 +33,11 @@ func (o *Observed) part() part {
 		out.lines = append(out.lines, fmt.Sprintf("Meanwhile another program has launched %s at %s an hour. For the same pods the daemon would have launched %s at %s.",
 			count(int64(o.Theirs.Nodes), "node"), money(o.Theirs.CostPerHour), count(int64(o.Ours.Nodes), "node"), money(o.Ours.CostPerHour)))
 	}
-	if o.Unplaced > 0 {
-		out.lines = append(out.lines, fmt.Sprintf("It has launched %s beside these, with pods for which the daemon has no place.", count(int64(o.Unplaced), "node")))
+	if o.LeftOut > 0 {
+		out.lines = append(out.lines, fmt.Sprintf("%s beside these could not be compared: the daemon has no place for a pod of theirs, or they had no pods, or other nodes were being drained.", count(int64(o.LeftOut), "node")))
 	}
 	if o.WaitedSeconds > 0 {
-		out.lines = append(out.lines, fmt.Sprintf("Its NodeClaims were made %.1f s after the last of their pods, on average.", o.WaitedSeconds))
+		out.lines = append(out.lines, fmt.Sprintf("The other program made its NodeClaims %.0f s after the last of their pods, on average.", o.WaitedSeconds))
 	}
 	return out
 }

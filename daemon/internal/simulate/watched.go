@@ -16,6 +16,7 @@ import (
 	"github.com/karpenterd/terraform-provider-karpenter/internal/api/awsv1"
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/catalog"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/sim/forecast"
 )
@@ -107,32 +108,54 @@ func byName[T any](all map[string]*T) []*T {
 	return out
 }
 
-// Region is that of the nodes; "" where none says it.
-func (c *Cluster) Region() string { return c.region() }
+// WatchedNode is what a watcher has to know of a node.
+type WatchedNode struct {
+	Made  time.Time
+	Ready bool
+}
 
-// Empty says whether the cluster has neither nodes nor NodePools.
-func (c *Cluster) Empty() bool { return len(c.nodes)+len(c.pools) == 0 }
-
-// ReadyNodes lists the nodes that are ready, with the time at which each was made.
-func (c *Cluster) ReadyNodes() map[string]time.Time {
-	out := map[string]time.Time{}
+// Nodes lists the nodes by name.
+func (c *Cluster) Nodes() map[string]WatchedNode {
+	out := make(map[string]WatchedNode, len(c.nodes))
 	for name, n := range c.nodes {
+		x := WatchedNode{Made: n.CreationTimestamp.Time}
 		for _, condition := range n.Status.Conditions {
-			if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
-				out[name] = n.CreationTimestamp.Time
-			}
+			x.Ready = x.Ready || condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
 		}
+		out[name] = x
 	}
 	return out
+}
+
+// HasNodePools says whether the cluster has NodePools of its own.
+func (c *Cluster) HasNodePools() bool { return len(c.pools) > 0 }
+
+// Running is the forecast for the pods that run: those that wait are left out of both sides.
+func (s *Simulation) Running(ctx context.Context) (*Forecast, error) {
+	q := s.player.question(ctx)
+	q.Running = true
+	answer, err := forecast.Play(q)
+	if err != nil {
+		return nil, fmt.Errorf("simulation: %w", err)
+	}
+	out := &Forecast{}
+	out.read(answer, s.player.foreign())
+	return out, nil
+}
+
+// SamePods says whether as many pods run then as now, but for those that are lost.
+func (f *Forecast) SamePods() bool {
+	return f.Then.Pods+f.Then.PodsElsewhere+int64(len(f.WouldRemove.LostPods)) == f.Now.Pods+f.Now.PodsElsewhere
 }
 
 // Comparison is what another program has launched for pods, and what the daemon would have
 // launched for the same pods.
 type Comparison struct {
-	Pods     int64 `json:"pods"`
-	Unplaced int   `json:"unplaced,omitempty"` // of these, pods for which the daemon has no place: dollars do not compare then
-	Theirs   Side  `json:"theirs"`
-	Ours     Side  `json:"ours"`
+	Nodes   []string `json:"nodes"` // that are compared
+	Pods    int64    `json:"pods"`
+	LeftOut []string `json:"leftOut,omitempty"` // nodes with pods for which the daemon has no place
+	Theirs  Side     `json:"theirs"`
+	Ours    Side     `json:"ours"`
 	// WaitedSeconds is how long after the last of its pods the other program made each of its
 	// NodeClaims; for the nodes whose NodeClaim says it.
 	WaitedSeconds []float64 `json:"waitedSeconds,omitempty"`
@@ -150,37 +173,83 @@ type Side struct {
 const compareFor = 10 * time.Minute
 
 // Compare says what the daemon would have launched for the pods on these nodes, which another
-// program has launched. Other nodes stay as they are. Nodes that may not be replaced, or whose
-// price nobody knows, are left out; ok is false where none is left.
-func (s *Simulation) Compare(ctx context.Context, nodes []string) (out Comparison, ok bool, err error) {
-	p := &s.player
-	q := p.question(ctx)
+// program has launched. Other nodes stay as they are. A node cannot be compared, and is in neither
+// list of the answer, while it has no pods that move or is not initialized, while another node of
+// its NodePool is being drained, whose pods may be about to come, and if it may not be replaced or
+// nobody knows its price.
+func (s *Simulation) Compare(ctx context.Context, nodes []string) (out Comparison, err error) {
+	q := s.player.question(ctx)
 	q.For, q.Policy.PauseDisruption = compareFor, true
-	for _, claim := range byName(p.cluster.claims) {
-		node := claim.Status.NodeName
-		price := p.market.PriceOf(claim.Labels[label.InstanceType], claim.Labels[label.CapacityType], claim.Labels[label.Zone])
-		if node == "" || !slices.Contains(nodes, node) || price == 0 {
-			continue
+	claims := s.atRest(q.Snapshot, nodes)
+	for len(claims) > 0 {
+		q.Remade = slices.Sorted(maps.Keys(claims))
+		answer, err := forecast.Play(q)
+		if err != nil {
+			return out, fmt.Errorf("comparison: %w", err)
 		}
-		q.Remade = append(q.Remade, claim.Name)
-		out.Theirs.Nodes++
-		out.Theirs.Types = append(out.Theirs.Types, claim.Labels[label.InstanceType])
-		if waited, known := p.cluster.waited(claim); known {
-			out.WaitedSeconds = append(out.WaitedSeconds, waited.Seconds())
+		homeless := nodesOf(q.Snapshot, answer)
+		if len(homeless) == 0 {
+			s.compared(&out, q.Snapshot, claims, answer)
+			return out, nil
 		}
-		if state, up := q.Snapshot.State(node); up {
+		before := len(claims)
+		maps.DeleteFunc(claims, func(_, node string) bool { return homeless[node] })
+		if len(claims) == before { // the pods are of none of them
+			break
+		}
+		out.LeftOut = append(out.LeftOut, slices.Sorted(maps.Keys(homeless))...)
+	}
+	return out, nil
+}
+
+// atRest are the nodes that can be compared, by NodeClaim.
+func (s *Simulation) atRest(snapshot cluster.Snapshot, nodes []string) map[string]string {
+	draining := map[string]bool{}
+	for c := range snapshot.EachClaim() {
+		n, up := snapshot.Node(c.Node)
+		draining[c.Pool] = draining[c.Pool] || c.Deleting || c.Disrupting != nil || up && (n.Disrupted || n.Cordoned)
+	}
+	out := map[string]string{}
+	for c := range snapshot.EachClaim() {
+		state, up := snapshot.State(c.Node)
+		if up && c.Initialized && slices.Contains(nodes, c.Node) && !draining[c.Pool] && state.CountMoving() > 0 && forecast.PriceOf(snapshot, c.Name) > 0 {
+			out[c.Name] = c.Node
+		}
+	}
+	return out
+}
+
+// nodesOf are the nodes on which the pods run that get no place in the answer.
+func nodesOf(snapshot cluster.Snapshot, a forecast.Answer) map[string]bool {
+	out := map[string]bool{}
+	add := func(pods []string) {
+		for _, id := range pods {
+			if p, there := snapshot.Pod(id); there {
+				out[p.Node] = true
+			}
+		}
+	}
+	for _, o := range a.Waiting {
+		add(o.Pods)
+	}
+	add(a.Unsettled)
+	return out
+}
+
+// compared fills in both sides.
+func (s *Simulation) compared(out *Comparison, snapshot cluster.Snapshot, claims map[string]string, answer forecast.Answer) {
+	for _, name := range slices.Sorted(maps.Keys(claims)) {
+		node := claims[name]
+		out.Nodes = append(out.Nodes, node)
+		if state, up := snapshot.State(node); up {
 			out.Pods += state.CountMoving()
 		}
-	}
-	if len(q.Remade) == 0 {
-		return out, false, nil
-	}
-	answer, err := forecast.Play(q)
-	if err != nil {
-		return out, false, fmt.Errorf("comparison: %w", err)
-	}
-	for _, o := range answer.Waiting {
-		out.Unplaced += len(o.Pods)
+		out.Theirs.Nodes++
+		claim := s.player.cluster.claims[name]
+		out.Theirs.Types = append(out.Theirs.Types, claim.Labels[label.InstanceType])
+		if waited, known := s.player.cluster.waited(claim); known {
+			out.WaitedSeconds = append(out.WaitedSeconds, waited.Seconds())
+		}
 	}
 	out.Theirs.CostPerHour = cents(dollars(answer.Remade))
 	for _, l := range answer.Launches {
@@ -190,7 +259,7 @@ func (s *Simulation) Compare(ctx context.Context, nodes []string) (out Compariso
 	}
 	slices.Sort(out.Theirs.Types)
 	slices.Sort(out.Ours.Types)
-	return out, true, nil
+	slices.Sort(out.Nodes)
 }
 
 // waited is how long after the last pod on the node of the NodeClaim, of those that are older than

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -40,8 +41,14 @@ func (m *Metrics) Shadow() func(shadow.View) {
 			Buckets: []float64{.1, .5, 1, 2, 5, 10, 20, 30, 60, 120, 300},
 		}),
 	}
-	m.registry.MustRegister(s.cost, s.then, s.bound, s.unplaced, s.at, s.failed, s.nodes, s.dollars, s.waited)
-	return s.publish
+	// A replica that waits to be elected has seen nothing, and serves none of it.
+	begin := sync.OnceFunc(func() {
+		m.registry.MustRegister(s.cost, s.then, s.bound, s.unplaced, s.at, s.failed, s.nodes, s.dollars, s.waited)
+	})
+	return func(v shadow.View) {
+		begin()
+		s.publish(v)
+	}
 }
 
 func (s *shadows) publish(v shadow.View) {
@@ -61,9 +68,6 @@ func (s *shadows) publish(v shadow.View) {
 	}
 	c := &v.Compared[0]
 	s.compared = c.Time
-	if c.Unplaced > 0 {
-		return // the dollars of the two sides are of different pods
-	}
 	s.nodes.WithLabelValues("other").Add(float64(c.Theirs.Nodes))
 	s.nodes.WithLabelValues("karpenterd").Add(float64(c.Ours.Nodes))
 	s.dollars.WithLabelValues("other").Add(c.Theirs.CostPerHour)

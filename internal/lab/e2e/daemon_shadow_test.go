@@ -68,7 +68,7 @@ func shadowLooksAndTouchesNothing(t *testing.T, d *daemonLab) {
 func shadowRunsByTheGuide(t *testing.T, d *daemonLab) {
 	g := d.terminal(t).openGuide(t, "shadow")
 	g.run(t, "install", "my-cluster", d.ClusterName, "us-west-2", d.Region, "registry.example.com/karpenterd:1.0.0", d.options.Image)
-	eventually(t, func() error { return d.hasSeen(t, install.DefaultNamespace, 1) })
+	eventually(t, func() error { return d.hasSeen(t, install.ShadowName, 1) })
 	g.run(t, "report")
 	text, err := os.ReadFile(filepath.Join(g.dir, "report.md"))
 	if err != nil || !strings.Contains(string(text), "| now |") {

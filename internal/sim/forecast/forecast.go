@@ -23,8 +23,11 @@ type Question struct {
 	// Scratch plays how the fleet would be launched from nothing: it leaves out all nodes of
 	// NodePools, and their pods wait.
 	Scratch bool
+	// Running is about the pods that run: those that wait are left out.
+	Running bool
 	// Remade plays how the pods of some nodes would get a place anew: it leaves out the nodes of
-	// these NodeClaims, and their pods wait. Other pods that wait are left out, too.
+	// these NodeClaims, and their pods wait. It is about these pods alone: others that wait are left
+	// out, and NodeClaims on their way, which have been launched for such.
 	Remade []string
 	// Stop is asked before each plan, and its error ends the play; nil plays to the end.
 	Stop func() error
@@ -95,6 +98,12 @@ func Play(q Question) (Answer, error) {
 	w.begin()
 	if err := w.write(); err != nil {
 		return Answer{}, err
+	}
+	if q.Running || len(q.Remade) > 0 {
+		w.leaveOutWaiting()
+		if err := w.write(); err != nil {
+			return Answer{}, err
+		}
 	}
 	w.answer.Now = fleetOf(w.input(engine.Memory{}), w.prices)
 	if q.Scratch || len(q.Remade) > 0 {

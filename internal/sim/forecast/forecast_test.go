@@ -267,3 +267,27 @@ func TestPlay_IsAskedBeforeEachPlanWhetherItShallStop(t *testing.T) {
 		t.Errorf("after %d plans: %v", plans, err)
 	}
 }
+
+// A node on its way was launched for pods that wait: it is no room for others.
+func TestRemade_ANodeOnItsWayIsNoRoom(t *testing.T) {
+	t.Parallel()
+	o := world(7, 2)
+	o.Claims = append(o.Claims, cluster.Claim{
+		Name: "coming", UID: "coming", Pool: "general", Class: "default", Labels: o.Claims[0].Labels, InstanceID: "i-coming", InstanceType: "m.8", Zone: "a", CapacityType: label.OnDemand,
+		Capacity: typed(8).Capacity, Allocatable: typed(8).Allocatable, Launched: true, Created: now(), LaunchedAt: now(),
+	})
+	a := play(t, o, func(q *forecast.Question) { q.Remade, q.Policy.PauseDisruption = []string{"cn1"}, true })
+	if len(a.Launches) != 1 || a.Launches[0].Type != "m.4" || a.Then.Nodes != 2 {
+		t.Errorf("launches = %+v, %d nodes", a.Launches, a.Then.Nodes)
+	}
+}
+
+func TestRunning_IsAboutThePodsThatRun(t *testing.T) {
+	t.Parallel()
+	o := world(7)
+	o.Pods = append(o.Pods, pod("w1", ""), pod("w2", ""))
+	a := play(t, o, func(q *forecast.Question) { q.Running = true })
+	if len(a.Launches) > 0 || a.Then.Pods != 7 || len(a.Waiting) > 0 || a.Now.Audit.Proof.Bound > a.Now.Audit.Total() {
+		t.Errorf("%+v", a)
+	}
+}

@@ -100,6 +100,8 @@ func (w *world) begin() {
 		switch {
 		case c.Deleting:
 			w.end(w.claim(c.Name), false)
+		case !c.Initialized && len(w.question.Remade) > 0:
+			w.end(w.claim(c.Name), true)
 		case !c.Registered && c.Launched:
 			w.join(w.claim(c.Name))
 		case !c.Registered:
@@ -121,17 +123,18 @@ func (w *world) ready(c *cluster.Claim) {
 	}
 }
 
-// leaveOut removes the nodes that the question leaves out. Their pods come back, also those that
-// nothing would create anew: they were to be placed. Where nodes are named, it is about their pods
-// alone: others that wait are removed.
-func (w *world) leaveOut() {
-	if len(w.question.Remade) > 0 {
-		for p := range w.snapshot.EachPod() {
-			if p.Node == "" {
-				w.pods[p.ID()] = nil
-			}
+// leaveOutWaiting removes the pods that run nowhere.
+func (w *world) leaveOutWaiting() {
+	for p := range w.snapshot.EachPod() {
+		if p.Node == "" {
+			w.pods[p.ID()] = nil
 		}
 	}
+}
+
+// leaveOut removes the nodes that the question leaves out. Their pods come back, also those that
+// nothing would create anew: they were to be placed.
+func (w *world) leaveOut() {
 	for c := range w.snapshot.EachClaim() {
 		named := slices.Contains(w.question.Remade, c.Name)
 		if named {
@@ -306,6 +309,15 @@ type priced struct {
 
 func of(c *cluster.Claim) priced {
 	return priced{c.Class, catalog.OfferingKey{CapacityType: c.CapacityType, InstanceType: c.InstanceType, Zone: c.Zone, Reservation: c.Reservation}}
+}
+
+// PriceOf is what the node of the NodeClaim costs; 0 where nobody knows it.
+func PriceOf(s cluster.Snapshot, claim string) quantity.Money {
+	c, there := s.Claim(claim)
+	if !there {
+		return 0
+	}
+	return pricesOf(s)[of(&c)]
 }
 
 // pricesOf is what the offerings of all classes cost.

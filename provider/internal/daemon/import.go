@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -60,7 +61,7 @@ func (m *daemonModel) reconstruct(ctx context.Context, c *Cluster, usual install
 	m.FIPS, m.DualStack = types.BoolValue(on(container, install.EnvFIPS)), types.BoolValue(on(container, install.EnvDualStack))
 	m.QueueName = fwvalue.StringOrNull(environment(container, install.EnvInterruptionQueue))
 	m.Mode = types.StringValue(install.ModeActive)
-	if on(container, install.EnvShadow) {
+	if slices.Contains(container.Args, install.ShadowArgument) {
 		m.Mode = types.StringValue(install.ModeShadow)
 	}
 	m.LogLevel = types.StringValue(environment(container, install.EnvLogLevel))

@@ -93,7 +93,11 @@ func (r *daemon) Change(ctx context.Context, j managed.Job[*Cluster], plan *daem
 	if err != nil {
 		return err
 	}
-	if err := j.Client.nothingStaleNeeded(ctx, objects, j.Own); err != nil {
+	declared := objects
+	if plan.shadow() { // which declares no definitions; those that the daemon has brought stay
+		declared = slices.Concat(objects, ownDefinitions(j.Own))
+	}
+	if err := j.Client.nothingStaleNeeded(ctx, declared, j.Own); err != nil {
 		return err
 	}
 	if plan.shadow() && !prior.shadow() {
@@ -109,24 +113,22 @@ func (r *daemon) Change(ctx context.Context, j managed.Job[*Cluster], plan *daem
 	if _, err := j.Client.foreign(ctx, objects, j.Own, adopting); err != nil {
 		return err
 	}
-	if err := j.Client.haltStale(ctx, objects, j.Own); err != nil {
+	if err := j.Client.haltStale(ctx, declared, j.Own); err != nil {
 		return err
 	}
 	if err := j.Client.install(ctx, objects, j.Own, adopting); err != nil {
 		return err
 	}
 	plan.Objects = digests(objects)
-	return j.Client.removeStale(ctx, objects, j.Own, j.Diags)
+	return j.Client.removeStale(ctx, declared, j.Own, j.Diags)
 }
 
 // Remove removes everything that was made, in the opposite order. It refuses while an
 // object still needs the daemon or its definitions, or while something runs in AWS that
 // only the daemon ends.
 func (r *daemon) Remove(ctx context.Context, j managed.Job[*Cluster], state daemonModel) error {
-	if !state.shadow() { // which nothing needs
-		if err := r.unneeded(ctx, j, state); err != nil {
-			return err
-		}
+	if err := r.unneeded(ctx, j, state); err != nil {
+		return err
 	}
 	j.Spare()
 	objects, err := state.objects(ctx)
@@ -148,8 +150,15 @@ func (r *daemon) Remove(ctx context.Context, j managed.Job[*Cluster], state daem
 	return nil
 }
 
-// unneeded returns when nothing in the cluster or in AWS needs the daemon any more.
+// unneeded returns when nothing in the cluster or in AWS needs the daemon any more. Nothing needs a
+// shadow. What runs counts, not the state: an update to the daemon may have been cut off.
 func (r *daemon) unneeded(ctx context.Context, j managed.Job[*Cluster], state daemonModel) error {
+	if state.shadow() && len(ownDefinitions(j.Own)) == 0 {
+		only, err := j.Client.onlyShadow(ctx, state.Namespace.ValueString())
+		if err != nil || only {
+			return err
+		}
+	}
 	if err := j.Client.awaitNothingLeft(ctx, j.Own); err != nil {
 		return err
 	}

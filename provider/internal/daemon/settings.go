@@ -28,7 +28,6 @@ func settingAttributes() map[string]string {
 		install.EnvClusterCA:         "cluster_ca_bundle",
 		install.EnvIsolatedVPC:       "isolated_vpc",
 		install.EnvLogKeys:           "log_keys",
-		install.EnvShadow:            "mode",
 		install.EnvMetricsPort:       "metrics_port",
 		install.EnvHealthProbePort:   "health_probe_port",
 		install.EnvSystemNamespace:   "namespace",
@@ -50,7 +49,7 @@ func modeAttribute() schema.Attribute {
 	return choiceAttribute("`active`: the daemon works for the cluster. `shadow`: another program does, such as Karpenter or a cluster-autoscaler, and the daemon says every minute what it would make of the cluster, in `karpenterd report` and in metrics. "+
 		"It has no right to change anything but its own Lease and ConfigMap, needs no role (with one it knows AWS's prices), and no custom resource definitions are installed. "+
 		"From `shadow` to `active` is an update in place, once the other program has stopped; the history of the shadow goes with it. Back from `active`, run `karpenterd handback` first. "+
-		"See the guide From Karpenter, and back.", install.ModeActive, install.Modes())
+		"A shadow has a `service_account` of its own. See [In the shadow of another autoscaler](../guides/shadow.md).", install.ModeActive, install.Modes())
 }
 
 func landingAttribute() schema.Attribute {

@@ -3,6 +3,7 @@ package daemon
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -40,6 +42,38 @@ func staleOf(objects []*unstructured.Unstructured, own ownership.Record) []kube.
 	last := map[string]int{serviceAccountKind: 1, "Namespace": 2}
 	slices.SortStableFunc(stale, func(a, b kube.Ref) int { return cmp.Compare(last[a.Kind], last[b.Kind]) })
 	return stale
+}
+
+// ownDefinitions are those that were made, by name alone.
+func ownDefinitions(own ownership.Record) (out []*unstructured.Unstructured) {
+	for _, key := range slices.Sorted(maps.Keys(own)) {
+		if ref, isObject := kube.ParseKey(key); isObject && ref.Kind == definitionKind {
+			named := &unstructured.Unstructured{}
+			named.SetGroupVersionKind(ref.GroupVersionKind)
+			named.SetName(ref.Name)
+			out = append(out, named)
+		}
+	}
+	return out
+}
+
+// onlyShadow says whether what runs in the namespace is a shadow, or nothing.
+func (c *Cluster) onlyShadow(ctx context.Context, namespace string) (bool, error) {
+	live, err := c.Get(ctx, deploymentRef(namespace))
+	if errors.Is(err, kube.ErrNotFound) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	containers, _, _ := unstructured.NestedSlice(live.Object, "spec", "template", "spec", "containers")
+	for _, x := range containers {
+		container, _ := x.(map[string]any)
+		if args, _, _ := unstructured.NestedStringSlice(container, "args"); !slices.Contains(args, install.ShadowArgument) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // haltStale removes a Deployment that was made and is no longer declared, and waits until
@@ -103,8 +137,11 @@ func (c *Cluster) removeStale(ctx context.Context, objects []*unstructured.Unstr
 				return err
 			}
 		}
-		if ref.Name == install.ShadowName { // the ConfigMap: the shadow has become the daemon
-			if err := c.removeLeaseNamed(ctx, ref.Namespace, install.ShadowName); err != nil {
+		if ref.Kind == "ConfigMap" && ref.Name == install.ShadowName { // the shadow has become the daemon
+			err := c.removeLeaseNamed(ctx, ref.Namespace, install.ShadowName)
+			if apierrors.IsForbidden(err) { // nothing depends on it
+				diags.AddWarning("A Lease was not deleted", fmt.Sprintf("karpenter_daemon: the Lease %s/%s, which the shadow had: %v. Delete it yourself.", ref.Namespace, install.ShadowName, err))
+			} else if err != nil {
 				return err
 			}
 		}

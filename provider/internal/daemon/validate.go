@@ -29,6 +29,7 @@ func (r *daemon) ValidateConfig(ctx context.Context, req resource.ValidateConfig
 		}
 	}
 	config.checkNames(object)
+	object(path.Root("service_account"), config.checkAccount())
 	var diags diag.Diagnostics
 	pods := config.Install(ctx, &diags)
 	if diags.HasError() {
@@ -86,6 +87,14 @@ func checkEnvironment(name string) error {
 		return fmt.Errorf("%s cannot be set: %s: remove it", name, reason)
 	}
 	return install.CheckEnvironment(name)
+}
+
+// checkAccount refuses a shadow with the service account that is Karpenter's in most clusters.
+func (m daemonModel) checkAccount() error {
+	if !m.shadow() || m.ServiceAccount.IsUnknown() || m.ServiceAccount.ValueString() != "" && m.ServiceAccount.ValueString() != install.DefaultServiceAccount {
+		return nil
+	}
+	return fmt.Errorf("%q is that of Karpenter in most clusters, with all its rights: give a shadow one of its own, such as service_account = %q", install.DefaultServiceAccount, install.DefaultName)
 }
 
 func checkDaemonAnnotation(key string) error {

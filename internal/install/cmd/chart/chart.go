@@ -84,6 +84,7 @@ func helperText(version, digest string) (string, error) {
 	var out bytes.Buffer
 	err = t.Execute(&out, map[string]string{
 		"Generated": generated, "Release": release, "RoleARN": install.RoleARNAnnotation, "OffOwnNodes": affinity.off, "DifferentNodes": affinity.different,
+		"Shadow": install.ModeShadow, "ShadowName": install.ShadowName, "Account": install.DefaultServiceAccount, "PriorityClass": install.DefaultPriorityClass,
 	})
 	if err != nil {
 		return "", fmt.Errorf("helpers write: %w", err)

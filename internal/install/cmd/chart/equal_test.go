@@ -185,7 +185,7 @@ func (h helm) same(t *testing.T, release install.Image, texts ...string) {
 func fragments() []string {
 	term := `{topologyKey: zone, labelSelector: {matchLabels: {a: b}, matchExpressions: [{key: c, operator: In, values: [d]}]}, namespaces: [x]}`
 	return []string{
-		"mode: shadow", "mode: active", "mode: shadow\nsettings: {landing: prefer, schedulerConfig: \"podTopologySpread: {}\"}", "settings: {clusterEndpoint: https://10.0.0.1}", "settings: {interruptionQueue: events}", "settings: {preferencePolicy: Ignore}", "settings: {landing: bind}", "settings: {landing: prefer}", "settings: {minValuesPolicy: BestEffort}",
+		"mode: shadow\nserviceAccount: {name: observer}", "mode: active", "mode: shadow\nserviceAccount: {name: observer}\nsettings: {landing: prefer, schedulerConfig: \"podTopologySpread: {}\"}", "settings: {clusterEndpoint: https://10.0.0.1}", "settings: {interruptionQueue: events}", "settings: {preferencePolicy: Ignore}", "settings: {landing: bind}", "settings: {landing: prefer}", "settings: {minValuesPolicy: BestEffort}",
 		`settings: {nodeCost: "0.02"}`, "settings: {pauseDisruption: true}", "settings: {reservedENIs: 1}", `settings: {vmMemoryOverheadPercent: "0"}`, "settings: {isolatedVPC: true}",
 		"settings: {useFIPSEndpoint: true}", "settings: {useDualStackEndpoint: true}", "settings: {useFIPSEndpoint: false, useDualStackEndpoint: true}",
 		"settings: {clusterCABundle: " + authority + "}", "logKeys: hclog", "settings: {schedulerConfig: \"podTopologySpread:\\n  defaultConstraints: []\\n\"}", "logLevel: trace",
@@ -218,7 +218,9 @@ func TestChart_GivesTheObjectsOfTheManifests(t *testing.T) {
 	for i, fragment := range fragments() {
 		t.Run(fmt.Sprintf("one value/%02d", i), func(t *testing.T) { h.same(t, none, needed, imaged, brief, fragment) })
 	}
-	t.Run("a shadow", func(t *testing.T) { h.same(t, none, needed, imaged, "mode: shadow", "definitions: {legacy: true}") })
+	t.Run("a shadow", func(t *testing.T) {
+		h.same(t, none, needed, imaged, "mode: shadow\nserviceAccount: {name: observer}", "definitions: {legacy: true}")
+	})
 	t.Run("with older definitions", func(t *testing.T) { h.same(t, none, needed, imaged, "definitions: {legacy: true}") })
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprintf("drawn/%02d", seed), func(t *testing.T) {
@@ -249,7 +251,7 @@ func TestChart_RefusesWhatTheManifestsRefuse(t *testing.T) {
 	h := startHelm(t, devVersion, "")
 	for text, want := range map[string]string{
 		"setings: {}": "setings", "settings: {clustername: a}": "clustername", "controller: {env: []}": "env", "affinity: {nodeAfinity: {}}": "nodeAfinity",
-		"tolerations: [{keys: a}]": "keys", "imagePullSecrets: [a]": "imagePullSecrets", "logLevel: loud": "logLevel", "mode: idle": "mode", "replicas: 0": "replicas", "replicas: two": "replicas", "replicas: null": "replicas",
+		"tolerations: [{keys: a}]": "keys", "imagePullSecrets: [a]": "imagePullSecrets", "logLevel: loud": "logLevel", "mode: idle": "mode", "mode: shadow": "serviceAccount.name", "replicas: 0": "replicas", "replicas: two": "replicas", "replicas: null": "replicas",
 		"settings: null": "settings", "nodeSelector: {a: null}": "nodeSelector", "controller: {resources: {limits: {cpu: null}}}": "limits", "affinity: {nodeAffinity: null}": "nodeAffinity",
 		"tolerations: [{key: null}]": "key", "controller: {image: null}": "image", "settings: {nodeCost: 0.1}": "nodeCost", "settings: {reservedENIs: -1}": "reservedENIs", "logKeys: zap": "logKeys", "podLabels: {a: true}": "podLabels", "controller: {metrics: {port: 80}}": "port",
 		"podDisruptionBudget: {maxUnavailable: 0}": "maxUnavailable", `podDisruptionBudget: {minAvailable: "1"}`: "minAvailable", "podDisruptionBudget: {maxUnavailable: 1, minAvailable: 1}": "podDisruptionBudget",

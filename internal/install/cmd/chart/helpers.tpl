@@ -16,6 +16,21 @@
 {{- end -}}
 {{- end -}}
 
+{{- /* The name of the service account. That of Karpenter has all its rights. */}}
+{{- define "karpenterd.account" -}}
+{{- if and (eq .Values.mode "[[ .Shadow ]]") (eq .Values.serviceAccount.name "[[ .Account ]]") -}}
+{{- fail "serviceAccount.name: \"[[ .Account ]]\": is that of Karpenter in most clusters, with all its rights: give a shadow one of its own, such as [[ .ShadowName ]]" -}}
+{{- end -}}
+{{- .Values.serviceAccount.name -}}
+{{- end -}}
+
+{{- /* The priority class of the pods. A shadow displaces nobody, unless the user has chosen so. */}}
+{{- define "karpenterd.priorityClass" -}}
+{{- if not (and (eq .Values.mode "[[ .Shadow ]]") (eq .Values.priorityClassName "[[ .PriorityClass ]]")) -}}
+{{- .Values.priorityClassName -}}
+{{- end -}}
+{{- end -}}
+
 {{- /* The annotations of the service account as JSON; nothing if there are none. */}}
 {{- define "karpenterd.accountAnnotations" -}}
 {{- $annotations := deepCopy (.Values.additionalAnnotations | default dict) -}}
@@ -36,6 +51,7 @@
 node selector term, because terms are alternatives. */}}
 {{- define "karpenterd.affinity" -}}
 {{- $affinity := deepCopy (.Values.affinity | default dict) -}}
+{{- if ne .Values.mode "[[ .Shadow ]]" -}}
 {{- $node := $affinity.nodeAffinity | default dict -}}
 {{- $required := $node.requiredDuringSchedulingIgnoredDuringExecution | default dict -}}
 {{- $off := fromJson `[[ .OffOwnNodes ]]` -}}
@@ -46,6 +62,7 @@ node selector term, because terms are alternatives. */}}
 {{- $_ := set $required "nodeSelectorTerms" $terms -}}
 {{- $_ := set $node "requiredDuringSchedulingIgnoredDuringExecution" $required -}}
 {{- $_ := set $affinity "nodeAffinity" $node -}}
+{{- end -}}
 {{- if and (kindIs "invalid" $affinity.podAntiAffinity) (gt (int .Values.replicas) 1) -}}
 {{- $_ := set $affinity "podAntiAffinity" (fromJson `[[ .DifferentNodes ]]`) -}}
 {{- end -}}

@@ -56,7 +56,7 @@ func expressions() map[string]string {
 		return fmt.Sprintf(`required "%s: is required, such as %s" .Values.%s`, field, example, field)
 	}
 	return map[string]string{
-		namespace: ".Release.Namespace", account: ".Values.serviceAccount.name", image: `include "karpenterd.image" .`,
+		namespace: ".Release.Namespace", account: `include "karpenterd.account" .`, image: `include "karpenterd.image" .`,
 		cluster: required("settings.clusterName", "prod"), region: required("settings.region", "us-west-2"),
 		endpoint: ".Values.settings.clusterEndpoint", queue: ".Values.settings.interruptionQueue", scheduler: ".Values.settings.schedulerConfig",
 		cost: ".Values.settings.nodeCost", level: ".Values.logLevel", preference: ".Values.settings.preferencePolicy", minValues: ".Values.settings.minValuesPolicy",
@@ -88,13 +88,17 @@ func places() map[string]any {
 		pod + "tolerations":                       guarded{".Values.tolerations", "toYaml ."},
 		pod + "nodeSelector":                      guarded{".Values.nodeSelector", "toYaml ."},
 		pod + "imagePullSecrets":                  guarded{".Values.imagePullSecrets", "toYaml ."},
-		pod + "priorityClassName":                 optional{".Values.priorityClassName"},
+		pod + "priorityClassName":                 optional{`include "karpenterd.priorityClass" .`},
+		pod + "containers[].args":                 raw(arguments),
 		pod + "containers[].resources":            guarded{".Values.controller.resources", "toYaml ."},
 		"PodDisruptionBudget.spec.maxUnavailable": raw(budget),
 		"NetworkPolicy.spec.ingress":              raw(ingress),
 		"Deployment.spec.template.metadata.annotations." + install.ChecksumAnnotation: scalar{`include "karpenterd.checksum" .`},
 	}
 }
+
+// arguments are those of the container.
+const arguments = `args: ["` + install.Command + `"{{ if ` + shadowed + ` }}, "` + install.ShadowArgument + `"{{ end }}]`
 
 // budget is the number of the PodDisruptionBudget.
 const budget = `{{- with .Values.podDisruptionBudget }}
@@ -132,7 +136,6 @@ const ingress = `ingress:
 func environment() map[string]string {
 	return map[string]string{
 		install.EnvMemoryLimit: `dig "limits" "memory" "" .Values.controller.resources`,
-		install.EnvShadow:      shadowed,
 		install.EnvFIPS:        ".Values.settings.useFIPSEndpoint",
 		install.EnvDualStack:   ".Values.settings.useDualStackEndpoint",
 	}
@@ -160,11 +163,7 @@ func objects(files map[string]string) error {
 	}
 	for i, o := range active {
 		text := o.text
-		switch {
-		case text == shadows[i].text:
-		case o.kind == "Deployment":
-			text = shadows[i].text // which has one variable more, with its condition
-		default:
+		if text != shadows[i].text {
 			text = "{{- if " + shadowed + " }}\n" + shadows[i].text + "{{- else }}\n" + text + "{{- end }}\n"
 		}
 		switch o.kind {
