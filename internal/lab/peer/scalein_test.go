@@ -13,6 +13,7 @@ import (
 
 	"github.com/karpenterd/terraform-provider-karpenter/internal/kube"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/scalein"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/lab/toolchain"
 )
 
 // The measurement reads what the daemon made of the same scenario, whose bound it takes,
@@ -34,7 +35,13 @@ func TestScaleIn_ByKarpenter(t *testing.T) {
 	if err := flags.Parse(strings.Fields(os.Getenv(envFlags))); err != nil {
 		t.Fatal(err)
 	}
-	var ours struct{ Bound float64 }
+	var ours struct {
+		Bound float64
+		End   struct {
+			Cost, Volumes float64
+			Instances     int
+		}
+	}
 	raw, err := os.ReadFile(os.Getenv(envOurs))
 	if err == nil {
 		err = json.Unmarshal(raw, &ours)
@@ -42,6 +49,7 @@ func TestScaleIn_ByKarpenter(t *testing.T) {
 	if err != nil || ours.Bound <= 0 {
 		t.Fatalf("%s=%q has no bound: run make bench-lab PEER=1: %v", envOurs, os.Getenv(envOurs), err)
 	}
+	command := must(toolchain.Self(t.Context(), os.Stderr, "./daemon/cmd/karpenterd"))(t)
 	p := startPeerLab(t, o.Lab())
 	class := p.nodeClass()
 	p.apply(t, class)
@@ -49,7 +57,8 @@ func TestScaleIn_ByKarpenter(t *testing.T) {
 	must(p.applier.Wait(ctx, kube.RefOf(class), kube.ConditionTrue("Ready")))(t)
 	cancel()
 	err = scalein.Measure(t.Context(), o, scalein.Subject{
-		Name: "karpenter " + findRelease(t).version, Lab: p.Lab, Log: p.logTail,
+		Name: "karpenter " + findRelease(t).version, Lab: p.Lab, Log: p.logTail, Command: command,
+		Ours:  &scalein.Outcome{Cost: ours.End.Cost + ours.End.Volumes, Instances: ours.End.Instances},
 		Bound: func(context.Context) (float64, error) { return ours.Bound, nil },
 	})
 	if err != nil {

@@ -21,7 +21,8 @@ const boundMetric = "karpenterd_fleet_bound_dollars_per_hour"
 // daemon is karpenterd as the subject of a measurement.
 type daemon struct {
 	Options
-	lab *lab.Lab
+	lab    *lab.Lab
+	binary string
 }
 
 // Run plays the scenario with the daemon and prints what came of it as JSON. It leaves
@@ -40,12 +41,12 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	d := &daemon{o, l}
+	d := &daemon{o, l, binary}
 	defer func() { err = errors.Join(err, deploy.KeepLog(l, d.LogTo), l.Close()) }()
 	if err := d.install(ctx); err != nil {
 		return err
 	}
-	return Measure(ctx, o, Subject{Name: install.DefaultName, Lab: l, Bound: d.bound, Log: d.logTail})
+	return Measure(ctx, o, Subject{Name: install.DefaultName, Lab: l, Command: d.binary, Bound: d.bound, Log: d.logTail})
 }
 
 // install deploys the daemon and its class, and waits until the daemon runs.

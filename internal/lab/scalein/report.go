@@ -44,6 +44,7 @@ type up struct {
 
 // scenario says what the figures are about.
 type scenario struct {
+	Seed             uint64  `json:"seed"` // of the Deployments; 0: those of the published figures
 	Share            float64 `json:"share"`
 	Policy           string  `json:"consolidation_policy"`
 	ConsolidateAfter string  `json:"consolidate_after"`
@@ -71,6 +72,7 @@ type findings struct {
 	Again     int                 `json:"pods_evicted_twice"`   // successors of evicted pods that were evicted, too
 	Launches  int                 `json:"launches"`             // since the scale-down was told
 	Ends      int                 `json:"instances_ended"`      // likewise
+	Forecast  *foretold           `json:"forecast"`             // of karpenterd simulate, before the scale-down
 	Required  map[string]bool     `json:"requirements_are_met"` // of this scenario
 	Samples   []sample            `json:"samples"`              // one a second
 }
@@ -81,7 +83,7 @@ func (o *observer) findings(options Options, pods int, began time.Time, samples 
 	defer o.mu.Unlock()
 	f := findings{
 		Scenario: scenario{
-			Share: options.Share, Policy: options.Policy, ConsolidateAfter: options.ConsolidateAfter, Budget: options.Budget, NodeCost: options.NodeCost,
+			Seed: options.Seed, Share: options.Share, Policy: options.Policy, ConsolidateAfter: options.ConsolidateAfter, Budget: options.Budget, NodeCost: options.NodeCost,
 			Boot: options.Boot.String(), Grace: options.Grace.String(), ControllerQPS: options.ControllerQPS,
 		},
 		Pods: pods, Bound: bound, LastMove: seconds(o.changed.Sub(began)),

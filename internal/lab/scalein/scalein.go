@@ -21,8 +21,13 @@ import (
 // leastWatch is longer than the daemon takes between two proofs of its bound.
 const leastWatch = 70 * time.Second
 
+// mostPods is what a laboratory on two cores still runs at its ease.
+const mostPods = 3000
+
 // Options are the scenario.
 type Options struct {
+	Seed             uint64        // of Deployments that are drawn; 0: those of the published figures
+	Pods             int           // of drawn Deployments
 	Share            float64       // of its replicas that each Deployment keeps
 	Policy           string        // consolidationPolicy of the pool
 	ConsolidateAfter string        // of the pool
@@ -42,7 +47,7 @@ type Options struct {
 // Default is the scenario that the requirement is about.
 func Default() Options {
 	return Options{
-		Share: 0.2, Policy: "WhenEmptyOrUnderutilized", ConsolidateAfter: "0s", Budget: "10%", NodeCost: "0",
+		Pods: 500, Share: 0.2, Policy: "WhenEmptyOrUnderutilized", ConsolidateAfter: "0s", Budget: "10%", NodeCost: "0",
 		Start: lab.AtOnce, Stop: lab.AtOnce, Boot: 2 * time.Second, ControllerQPS: 500, Watch: 90*time.Second + 5*time.Minute, LogLevel: install.DefaultLogLevel,
 	}
 }
@@ -51,6 +56,8 @@ func (o Options) check() error {
 	switch {
 	case o.Share <= 0 || o.Share >= 1:
 		return fmt.Errorf("scale-in run: share %g: give a number above 0 and below 1", o.Share)
+	case o.Seed != 0 && (o.Pods < 1 || o.Pods > mostPods):
+		return fmt.Errorf("scale-in run: %d pods: give 1 to %d", o.Pods, mostPods)
 	case o.Watch < leastWatch:
 		return fmt.Errorf("scale-in run: watch %s: give at least %s: the daemon proves its bound once a minute", o.Watch, leastWatch)
 	case o.Boot <= 0 || o.Grace < 0 || o.Grace%time.Second != 0 || o.ControllerQPS < 0:
@@ -61,6 +68,8 @@ func (o Options) check() error {
 
 // Flags declares the options as flags.
 func (o *Options) Flags(flags *flag.FlagSet) {
+	flags.Uint64Var(&o.Seed, "seed", o.Seed, "draws Deployments of the same kind; 0: those of the published figures")
+	flags.IntVar(&o.Pods, "pods", o.Pods, "pods of the drawn Deployments")
 	flags.Float64Var(&o.Share, "share", o.Share, "of its replicas that each Deployment keeps")
 	flags.StringVar(&o.Policy, "policy", o.Policy, "consolidationPolicy of the pool")
 	flags.StringVar(&o.ConsolidateAfter, "after", o.ConsolidateAfter, "consolidateAfter of the pool")
@@ -86,10 +95,14 @@ func (o *Options) Lab() lab.Options {
 // Subject is what is measured: a controller that runs in a laboratory of its own, where the
 // class default is ready.
 type Subject struct {
-	Name  string
-	Lab   *lab.Lab
-	Bound func(context.Context) (float64, error) // dollars an hour that any fleet costs for the pods
-	Log   func() string                          // the end of the controller's log
+	Name string
+	Lab  *lab.Lab
+	// Command is the built karpenterd, which is asked what is to come before the scale-down. Ours is
+	// what the daemon made of the same pods; nil where it is the subject.
+	Command string
+	Ours    *Outcome
+	Bound   func(context.Context) (float64, error) // dollars an hour that any fleet costs for the pods
+	Log     func() string                          // the end of the controller's log
 }
 
 // run is one measurement.
@@ -108,7 +121,7 @@ func Measure(ctx context.Context, o Options, s Subject) (err error) {
 		return err
 	}
 	r := &run{Options: o, of: s}
-	if r.apps, err = readApps(workload); err != nil {
+	if r.apps, err = o.apps(); err != nil {
 		return err
 	}
 	if err := r.connect(); err != nil {
@@ -124,11 +137,17 @@ func Measure(ctx context.Context, o Options, s Subject) (err error) {
 	if err != nil {
 		return err
 	}
+	told, err := r.foretell(ctx)
+	if err != nil {
+		return err
+	}
 	f, err := r.scaleDown(ctx)
 	if err != nil {
 		return err
 	}
-	f.Up = up
+	f.Up, f.Forecast = up, told
+	f.holdForecast(s.Ours)
+	r.say("foretold $%.2f/h on %d instances, really $%.2f/h on %d: %+.1f %%", told.Cost, told.Instances, told.RealCost, told.RealInstances, 100*told.Difference)
 	return f.print(o.Out)
 }
 

@@ -3,6 +3,7 @@ package scalein
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
@@ -96,5 +97,62 @@ func TestObserver_TellsEvictedPodsFromThoseThatTheScaleDownEnds(t *testing.T) {
 	}
 	if o.evictions != 2 || o.again != 1 || !o.ended().Equal(ended) || ended.IsZero() || len(o.pods) != 0 {
 		t.Errorf("%d evictions, %d of successors, scale-down ended at %v and %v, %d pods left", o.evictions, o.again, ended, o.ended(), len(o.pods))
+	}
+}
+
+func TestDraw_TheSameSeedGivesTheSamePods(t *testing.T) {
+	rows, err := readApps(workload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, again, other := draw(rows, 400, 7), draw(rows, 400, 7), draw(rows, 400, 8)
+	if count(one, 1) != 400 || !slices.Equal(one, again) || slices.Equal(one, other) {
+		t.Errorf("%d pods; the same again: %t; with another seed: %t", count(one, 1), slices.Equal(one, again), slices.Equal(one, other))
+	}
+	names := map[string]bool{}
+	for _, a := range one {
+		names[a.name] = true
+	}
+	if len(names) != len(one) {
+		t.Errorf("%d Deployments have %d names", len(one), len(names))
+	}
+}
+
+// A forecast is held to the fleet that came of it, and one of another controller's fleet to what the
+// daemon made of the same pods.
+func TestHoldForecast_JudgesTheDifference(t *testing.T) {
+	text := []byte(`{"now":{"costPerHour":40},"then":{"costPerHour":102.5,"boundPerHour":100,"nodes":9},"wouldRemove":{"evictedPods":7,"list":[{"seconds":20},{"seconds":41},{"seconds":30}]}}`)
+	const ours, elsewhere = "what karpenterd simulate foretold is within 2 % of the cost", "what karpenterd simulate foretold of this fleet is within 5 % of what the daemon made of its own"
+	for _, c := range []struct {
+		end       float64
+		unplaced  int
+		elsewhere *Outcome
+		what      string
+		met       bool
+		off       float64
+	}{
+		{102, 0, nil, ours, true, 0.0049},
+		{100, 0, nil, ours, false, 0.025},
+		{105, 0, nil, ours, false, -0.0238},
+		{102, 1, nil, ours, false, 0.0049},
+		{1, 0, &Outcome{Cost: 98, Instances: 8}, elsewhere, true, 0.0459},
+		{102, 0, &Outcome{Cost: 97, Instances: 8}, elsewhere, false, 0.0567},
+	} {
+		f := fleet(time.Now(), 300, c.end)
+		f.judge(time.Now())
+		var err error
+		if f.Forecast, err = readReport(text); err != nil {
+			t.Fatal(err)
+		}
+		f.Forecast.Unplaced = c.unplaced
+		f.holdForecast(c.elsewhere)
+		if met, said := f.Required[c.what]; !said || met != c.met || f.Forecast.Difference != c.off || f.Forecast.LastRemoval != 41 {
+			t.Errorf("%+v: %t, said %t, difference %g; %+v", c, met, said, f.Forecast.Difference, f.Forecast)
+		}
+	}
+	for _, wrong := range []string{"", "{}", `{"then":{"costPerHour":"x"}}`} {
+		if got, err := readReport([]byte(wrong)); err == nil {
+			t.Errorf("%q is read as %+v", wrong, got)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -44,6 +45,28 @@ func readApps(text []byte) ([]app, error) {
 		apps[i] = app{row[0], n[0], n[1], int32(n[2])}
 	}
 	return apps, nil
+}
+
+// apps are the Deployments of the scenario.
+func (o *Options) apps() ([]app, error) {
+	rows, err := readApps(workload)
+	if err != nil || o.Seed == 0 {
+		return rows, err
+	}
+	return draw(rows, o.Pods, o.Seed), nil
+}
+
+// draw makes Deployments with so many pods in all: each has the size of one row and the replicas
+// of another.
+func draw(rows []app, pods int, seed uint64) (out []app) {
+	d := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // the same seed gives the same fleet
+	for left := pods; left > 0; {
+		a := rows[d.IntN(len(rows))]
+		a.name, a.replicas = fmt.Sprintf("drawn-%d", len(out)), min(rows[d.IntN(len(rows))].replicas, int32(left))
+		left -= int(a.replicas)
+		out = append(out, a)
+	}
+	return out
 }
 
 // left is how many replicas an app keeps: the share, rounded up.

@@ -14,6 +14,7 @@ func TestRun_WrongUsageSaysWhatIsRight(t *testing.T) {
 		{[]string{"-nope"}, "-nope"},
 		{[]string{"x"}, "takes flags only"},
 		{[]string{"-share=1"}, "below 1"},
+		{[]string{"-seed=1", "-pods=0"}, "give 1 to 3000"},
 		{[]string{"-watch=1m"}, "at least 1m10s"},
 		{[]string{"-grace=10ms"}, "whole seconds"},
 	} {
