@@ -14,7 +14,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
@@ -103,8 +102,6 @@ func TestFleet_EachNodeIsACellWithItsPriceFillAndState(t *testing.T) {
 
 func TestPools_SayLimitsBudgetsAndFieldsWithoutEffect(t *testing.T) {
 	w := newWorld(t, time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC))
-	w.pools["general"].Spec.Template.Spec.Taints = nil
-	w.pools["general"].Spec.Disruption.Budgets = []v1.Budget{{Nodes: "1", Reasons: []v1.DisruptionReason{"Unhealthy"}}}
 	w.step()
 	c := w.seen()
 	batch := value[pool](t, c, sectionPools, "batch")
@@ -120,6 +117,10 @@ func TestPools_SayLimitsBudgetsAndFieldsWithoutEffect(t *testing.T) {
 	}
 	if p := value[pool](t, c, sectionPools, "databases"); !p.Paused || !strings.Contains(p.Why, "pauses disruption") {
 		t.Errorf("%+v", p)
+	}
+	gpu := value[pool](t, c, sectionPools, "gpu")
+	if gpu.Ready || !strings.Contains(gpu.NotReady, "no subnet") || len(gpu.Unsupported) != 1 || gpu.Unsupported[0].Path != "spec.template.spec.taints[0].timeAdded" || gpu.Unsupported[0].Remedy == "" {
+		t.Errorf("%+v", gpu)
 	}
 	if p := value[pool](t, c, sectionPools, "edge"); !p.Static || p.Replicas != 2 {
 		t.Errorf("%+v", p)

@@ -181,7 +181,8 @@ func (l *look) pool(p *cluster.Pool, s *plan.PoolStanding) pool {
 	for i := range p.Disruption.Budgets {
 		b := &p.Disruption.Budgets[i]
 		holds, until := budgets.Window(b, l.input.Now)
-		x.Budgets = append(x.Budgets, budget{plan.DescribeBudget(b), holds, unix(until)})
+		text := strings.Replace(plan.DescribeBudget(b), b.Duration.String(), quantity.SpellDuration(b.Duration), 1)
+		x.Budgets = append(x.Budgets, budget{text, holds, unix(until)})
 	}
 	if s != nil {
 		x.Standing, x.Why = string(s.Reason), s.Explain()
@@ -248,7 +249,7 @@ func (l *look) waiting() map[string]any {
 				w.Since = since.Unix()
 			}
 		}
-		for _, r := range slices.SortedStableFunc(slices.Values(o.Reasons), func(a, b plan.Refusal) int { return nearness(a.Cause) - nearness(b.Cause) }) {
+		for _, r := range slices.SortedStableFunc(slices.Values(o.Reasons), func(a, b plan.Refusal) int { return nearness(a) - nearness(b) }) {
 			w.Hurdles = append(w.Hurdles, hurdle{r.Pool, r.Hurdle(), r.Remedy()})
 		}
 		out[o.Pods[0]+" "+string(o.Verdict)+" "+o.On] = w
@@ -258,17 +259,20 @@ func (l *look) waiting() map[string]any {
 
 // nearness orders hurdles: first those that are nearest to a place, where the pod and the pool fit
 // each other, and last those of pools that are for other pods.
-func nearness(c plan.Cause) int {
-	switch c {
+func nearness(r plan.Refusal) int {
+	switch r.Cause {
 	case plan.NoPool, plan.NotSupported, plan.GangIncomplete, plan.LimitReached, plan.NoCapacity, plan.InBackoff, plan.PlanUnfinished, plan.LaunchesFirst:
 		return 0
-	case plan.PoolNotReady, plan.MinValuesUnmet, plan.Topology, plan.HostPorts, plan.Volumes:
+	case plan.MinValuesUnmet, plan.Topology, plan.HostPorts, plan.Volumes:
 		return 1
 	case plan.TooLarge:
+		if r.Shortage != nil && r.Shortage.Free == 0 {
+			return 4 // the pool has nothing of it, such as GPUs
+		}
 		return 2
-	case plan.NoType:
+	case plan.PoolNotReady:
 		return 3
-	case plan.Requirements, plan.UntoleratedTaint, plan.IsStatic:
+	case plan.NoType, plan.Requirements, plan.UntoleratedTaint, plan.IsStatic:
 	}
 	return 4
 }

@@ -99,6 +99,7 @@ func (s *story) calm() {
 	s.Reads(".summary", "Nodes\n26", "Without room\n0 pods")
 	s.Labels(".cell", "m7g.4xlarge, on-demand, $0.6528/h")
 	s.Labels(".group", "NodePool general")
+	s.Reads(".group", "gpu", "0 nodes", "not ready", "paused", "Nodes of no NodePool")
 	s.everySize("fleet")
 	s.Follow("#/waiting")
 	s.Reads("main", "Nothing waits")
@@ -187,6 +188,7 @@ func (s *story) limit() {
 	s.Reads(".stuck", "shop/render-7b4d9-02", "72 cpu", "raise the limit of the NodePool")
 	s.Follow("#/pools")
 	s.Reads("main", "at its limit", "72 of 72", "paused", "static: 2 nodes", "schedule: 0 22 * * *", "always", "all met")
+	s.Reads("main", "gpu", "not ready", "no subnet has the tag team=ml", "2 not met", "Fields without effect", "spec.template.spec.taints[0].timeAdded", "remove the field")
 }
 
 func (s *story) eachView() {

@@ -3,9 +3,11 @@ package page
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
@@ -27,8 +29,10 @@ type world struct {
 	now     time.Time
 	seed    uint64
 	pools   map[string]*v1.NodePool
-	since   map[string]time.Time // of pods that wait
-	audit   plan.Audit
+
+	mu    sync.Mutex           // for what the page asks for meanwhile
+	since map[string]time.Time // of pods that wait
+	audit plan.Audit
 }
 
 func (w *world) NodePool(name string) (*v1.NodePool, bool) {
@@ -36,9 +40,20 @@ func (w *world) NodePool(name string) (*v1.NodePool, bool) {
 	return p, there
 }
 
-func (w *world) WaitingSince(pod string) (time.Time, bool) { t, seen := w.since[pod]; return t, seen }
+func (w *world) WaitingSince(pod string) (time.Time, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t, seen := w.since[pod]
+	return t, seen
+}
 
-// newWorld has four pools and three nodes of none, each node with pods.
+func (w *world) audited() (plan.Audit, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.audit, w.audit.Claims > 0
+}
+
+// newWorld has four pools with nodes, one that is not ready, and three nodes of no pool, each node with pods.
 func newWorld(tb testing.TB, now time.Time) *world {
 	tb.Helper()
 	w := &world{tb: tb, page: &Page{}, now: now, seed: 7, policy: engine.DefaultPolicy(), pools: map[string]*v1.NodePool{}, since: map[string]time.Time{}}
@@ -56,6 +71,10 @@ func newWorld(tb testing.TB, now time.Time) *world {
 	w.pool(cluster.Pool{Name: "batch", Disruption: cluster.Disruption{Policy: cluster.WhenEmpty, After: 5 * time.Minute}, Limits: []quantity.Amount{{Name: "cpu", Count: 72_000}}}, label.Spot)
 	w.pool(cluster.Pool{Name: "databases", Disruption: cluster.Disruption{Policy: cluster.WhenEmpty, Paused: true}, Taints: []cluster.Taint{{Key: "dedicated", Value: "db", Effect: cluster.NoSchedule}}}, label.Reserved)
 	w.pool(cluster.Pool{Name: "edge", Static: true, Replicas: 2, Disruption: cluster.Disruption{Policy: cluster.WhenEmpty}}, label.OnDemand)
+	w.pool(cluster.Pool{
+		Name: "gpu", NotReady: "EC2NodeClass gpu is not ready: no subnet has the tag team=ml", Taints: []cluster.Taint{{Key: "nvidia.com/gpu", Effect: cluster.NoSchedule}},
+		Disruption: cluster.Disruption{Policy: cluster.WhenEmpty},
+	}, label.OnDemand)
 	for i, t := range []string{"m7g.4xlarge", "m7g.4xlarge", "m7g.2xlarge", "m7g.2xlarge", "r7g.2xlarge", "c7g.2xlarge", "m7g.xlarge", "m7g.xlarge", "m7g.large", "c7g.xlarge"} {
 		w.node("general", t, label.OnDemand, i, 45+(i*17)%52)
 	}
@@ -69,7 +88,7 @@ func newWorld(tb testing.TB, now time.Time) *world {
 	for i := range 3 {
 		w.node("", "m7g.xlarge", "", i, 35+10*i)
 	}
-	w.page.Begin(Source{World: w, Audit: func() (plan.Audit, bool) { return w.audit, w.audit.Claims > 0 }, Version: "1.4.0", Cluster: "shop-production"})
+	w.page.Begin(Source{World: w, Audit: w.audited, Version: "1.4.0", Cluster: "shop-production"})
 	return w
 }
 
@@ -92,12 +111,16 @@ func instanceType(name string, vcpu, gib int64, price quantity.Money) catalog.In
 }
 
 func (w *world) pool(p cluster.Pool, buy string) {
-	p.Class, p.Ready, p.UID = "default", true, "uid-"+p.Name
+	p.Class, p.Ready, p.UID = "default", p.NotReady == "", "uid-"+p.Name
 	p.Requirements = label.All(label.Is(label.CapacityType, buy))
 	w.objects.Pools = append(w.objects.Pools, p)
 	object := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: p.Name, CreationTimestamp: metav1.NewTime(w.now.Add(-90 * 24 * time.Hour))}}
 	for _, is := range []string{v1.ConditionNodeClassReady, v1.ConditionValidationSucceeded, v1.ConditionNodeRegistrationHealthy} {
 		object.Conditions().SetTrue(is, w.now.Add(-90*24*time.Hour))
+	}
+	if !p.Ready {
+		object.Conditions().Set(v1.ConditionNodeClassReady, metav1.ConditionFalse, "NodeClassNotReady", p.NotReady, w.now.Add(-time.Hour))
+		object.Spec.Template.Spec.Taints = []v1.Taint{{Key: "nvidia.com/gpu", Effect: corev1.TaintEffectNoSchedule, TimeAdded: &metav1.Time{Time: w.now}}}
 	}
 	w.pools[p.Name] = object
 }
@@ -160,7 +183,9 @@ func (w *world) pods(app string, n int, milliCPU int64, with ...func(*cluster.Po
 			f(&p)
 		}
 		if p.Node == "" {
+			w.mu.Lock()
 			w.since[p.ID()] = w.now.Add(-45 * time.Second)
+			w.mu.Unlock()
 		}
 		w.objects.Pods = append(w.objects.Pods, p)
 	}
@@ -177,7 +202,10 @@ func (w *world) step() engine.Output {
 	in := engine.Input{Snapshot: snapshot, Memory: w.memory, Policy: w.policy, Now: w.now, Seed: w.seed}
 	out := engine.Step(in)
 	w.memory, in.Memory = out.Memory, out.Memory
-	w.audit = engine.Audit(in)
+	audit := engine.Audit(in)
+	w.mu.Lock()
+	w.audit = audit
+	w.mu.Unlock()
 	w.page.Note(in, out.Plan)
 	return out
 }

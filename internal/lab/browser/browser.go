@@ -162,7 +162,7 @@ func (b *Browser) Accessible(what string) {
 // Fits says whether everything has room at this width: nothing makes the page scroll sideways.
 func (b *Browser) Fits(what string) {
 	b.t.Helper()
-	over := Ask[[]string](b, `[...document.querySelectorAll("main *, .top *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".scroll, nav, .chart, .cell")).map((e) => e.outerHTML.slice(0, 120))`)
+	over := Ask[[]string](b, `[...document.querySelectorAll("main *, .top *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".scroll, .chart, .cell")).map((e) => e.outerHTML.slice(0, 120))`)
 	if len(over) > 0 {
 		b.t.Errorf("%s: cut off at the right: %q", what, over[:min(len(over), 3)])
 	}

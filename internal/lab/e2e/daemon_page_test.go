@@ -5,6 +5,7 @@ package e2e
 import (
 	"bufio"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,7 +43,7 @@ func (d *daemonLab) openPage(t *testing.T) (address string) {
 	t.Helper()
 	user := d.terminal(t)
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", "exec karpenterd ui --no-browser")
-	cmd.Dir, cmd.Env = user.dir, append(user.env, "KUBECONFIG="+d.kubeconfigOfDeployer(t))
+	cmd.Dir, cmd.Env = user.dir, slices.Concat(user.env, []string{"KUBECONFIG=" + d.kubeconfigOfDeployer(t)})
 	var said strings.Builder
 	cmd.Stderr = &said
 	out, err := cmd.StdoutPipe()

@@ -2,7 +2,7 @@ import { Component } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Detail } from "./detail";
 import { buying, count, number, rate } from "./format";
-import type { Node, Store } from "./store";
+import type { Node, Pool, Store } from "./store";
 
 /** The widest and the narrowest cell, in pixels. In a fleet of up to so many nodes cells are larger, and of more than so many lower. */
 const widest = 128, widestOfFew = 184, few = 80, narrowest = 13, many = 400;
@@ -116,6 +116,18 @@ function vertical(all: HTMLElement[], at: number, step: 1 | -1): HTMLElement | u
   return best;
 }
 
+/** What of a pool keeps its nodes as they are. */
+function Badges({ p }: { p: Pool | undefined }) {
+  if (p === undefined) return null;
+  return (
+    <>
+      {p.deleting === true ? <em class="badge bad">being deleted</em> : p.ready ? null : <em class="badge bad">not ready</em>}
+      {p.paused === true ? <em class="badge warn">paused</em> : null}
+      {(p.limits ?? []).some((l) => l.full >= 100) ? <em class="badge warn">at its limit</em> : null}
+    </>
+  );
+}
+
 function Legend() {
   return (
     <div class="legend">
@@ -165,10 +177,10 @@ export function Fleet({ store, chosen, choose }: { store: Store; chosen: string;
               <h2>{g.name}</h2>
               <span>{count(g.nodes.length, "node")}</span>
               {g.foreign ? null : <span>{rate(g.cost)}{g.unpriced > 0 ? ` and ${number(g.unpriced)} without a price` : ""}</span>}
-              <span>{g.full}% full</span>
-              <span>{count(g.pods, "pod")}</span>
+              {g.nodes.length === 0 ? null : <><span>{g.full}% full</span><span>{count(g.pods, "pod")}</span></>}
+              {g.foreign ? null : <Badges p={pools.get(g.name)} />}
             </header>
-            {g.nodes.length === 0 ? <p class="quiet">No nodes.</p> : (
+            {g.nodes.length === 0 ? null : (
               <div class="row" role="group" aria-label={`Nodes of ${g.name}`}>
                 {g.nodes.map(([id, n], i) => (
                   <Cell key={id} id={id} node={n} chosen={id === chosen} first={i === 0}

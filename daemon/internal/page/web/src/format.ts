@@ -11,7 +11,7 @@ const plain = new Intl.NumberFormat("en-US");
 export const number = (n: number): string => plain.format(n);
 
 /** A price an hour: four digits where it is small. */
-export const rate = (d: number): string => `${Math.abs(d) < 1 ? four.format(d) : two.format(d)}/h`;
+export const rate = (d: number): string => `${d !== 0 && Math.abs(d) < 1 ? four.format(d) : two.format(d)}/h`;
 
 export const dollars = (d: number): string => two.format(d);
 
