@@ -23,6 +23,9 @@ import (
 // What is bundled, and where to.
 const sources, bundle = "daemon/internal/page/web", "daemon/internal/page/dist"
 
+// licences has the licences of the packages.
+const licences = "licences.txt"
+
 var errBundle = errors.New("the page cannot be bundled")
 
 func main() {
@@ -63,12 +66,29 @@ func run(ctx context.Context, check bool) error {
 	if err := write(dir, filepath.Join(root, bundle)); err != nil {
 		return err
 	}
+	return rest(dir, packages, filepath.Join(root, bundle))
+}
+
+// rest writes what is not bundled: what stays as it is, and the licences of the packages whose code
+// is in the bundle, as these ask for.
+func rest(dir, packages, to string) error {
+	texts := map[string][]byte{}
 	for _, name := range []string{"index.html", "icon.svg"} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			return fmt.Errorf("page read: %w", err)
 		}
-		if err := os.WriteFile(filepath.Join(root, bundle, name), text, 0o600); err != nil {
+		texts[name] = text
+	}
+	for _, name := range []string{"preact", "uplot"} {
+		text, err := os.ReadFile(filepath.Join(packages, "node_modules", name, "LICENSE"))
+		if err != nil {
+			return fmt.Errorf("licence read: %w", err)
+		}
+		texts[licences] = fmt.Appendf(texts[licences], "The page has code of %s:\n\n%s\n", name, text)
+	}
+	for name, text := range texts {
+		if err := os.WriteFile(filepath.Join(to, name), text, 0o600); err != nil {
 			return fmt.Errorf("page write: %w", err)
 		}
 	}

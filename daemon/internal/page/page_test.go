@@ -365,6 +365,7 @@ func TestHandler_AnswersThisMachineAndItsOwnPageAlone(t *testing.T) {
 		{"node?key=none", "localhost", "", "", 404},
 		{"app.js", "localhost", "", "", 200},
 		{"app.css", "localhost", "", "", 200},
+		{"licences.txt", "localhost", "", "", 200},
 	} {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, Path+c.path, nil)
 		request.Host = c.host

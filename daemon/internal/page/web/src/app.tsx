@@ -117,7 +117,7 @@ function App({ store }: { store: Store }) {
           <div class="empty big"><h2>This replica decides nothing</h2><p>Another one holds the Lease, or none does yet. <code>karpenterd ui</code> finds the one that decides. This page fills as soon as this replica is elected.</p></div>
         ) : <Content store={store} view={view} hash={location.hash} version={store.version} turn={Math.floor(store.at / agesEvery)} />}
       </main>
-      <footer>{store.meta === undefined ? null : `karpenterd ${store.meta.version}`}</footer>
+      <footer>{store.meta === undefined ? null : `karpenterd ${store.meta.version} · `}<a href="licences.txt">Licences</a></footer>
     </>
   );
 }
