@@ -30,16 +30,7 @@ func BenchmarkViewers(b *testing.B) {
 	ctx, leave := context.WithCancel(b.Context())
 	defer leave()
 	for range 3 {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+Path+"events", nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer response.Body.Close()
-		go func() { _, _ = io.Copy(io.Discard, response.Body) }()
+		follow(ctx, b, server.URL+Path+"events")
 	}
 	began, used := time.Now(), processor(b)
 	for turn := 0; b.Loop(); turn++ {
@@ -59,4 +50,21 @@ func processor(b *testing.B) time.Duration {
 		b.Fatal(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// follow reads events until the context ends.
+func follow(ctx context.Context, b *testing.B, address string) {
+	b.Helper()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	go func() {
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return // the benchmark has ended
+		}
+		defer response.Body.Close()
+		_, _ = io.Copy(io.Discard, response.Body)
+	}()
 }

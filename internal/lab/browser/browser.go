@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,22 +28,14 @@ type Browser struct {
 	axe string
 }
 
-// chromium finds a Chromium.
-func chromium(t testing.TB) string {
-	t.Helper()
-	for _, name := range []string{os.Getenv("CHROMIUM"), "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"} {
-		if path, err := exec.LookPath(name); name != "" && err == nil {
-			return path
-		}
-	}
-	t.Fatal("the page is looked at in a Chromium, and none was found: install one (Debian: apt-get install chromium), or name it by the environment variable CHROMIUM")
-	return ""
-}
-
 // Open starts a Chromium, which ends with the test, and opens the address in it. The packages in
 // the folder of the checkout have axe-core.
 func Open(t testing.TB, address, packagesOf string) *Browser {
 	t.Helper()
+	program, err := Find()
+	if err != nil {
+		t.Fatal(err)
+	}
 	packages, err := toolchain.NPM(t.Context(), os.Stderr, packagesOf)
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +44,7 @@ func Open(t testing.TB, address, packagesOf string) *Browser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("hide-scrollbars", true), chromedp.Env("TZ=UTC"))
 	allocator, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(stop)
