@@ -9,6 +9,7 @@ import (
 	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
+	"github.com/karpenterd/terraform-provider-karpenter/internal/engine/view"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
@@ -116,7 +117,19 @@ func (p *Page) measure(now time.Time) {
 	if !audited {
 		return
 	}
-	p.points = append(p.points, point{At: now.Unix(), Cost: dollars(audit.Total()), Bound: dollars(audit.Proof.Bound)})
+	x := point{
+		At: now.Unix(), Cost: dollars(audit.Total()), Bound: dollars(audit.Proof.Bound),
+		Pools: map[string]float64{}, Buys: map[string]float64{}, Zones: map[string]float64{},
+	}
+	prices := view.View{Snapshot: p.input.Snapshot, Policy: p.input.Policy.WithDefaults(), Now: now}
+	for c := range p.input.Snapshot.EachClaim() {
+		if price, known := prices.PriceOf(*c); known {
+			x.Pools[c.Pool] += dollars(price)
+			x.Buys[c.CapacityType] += dollars(price)
+			x.Zones[c.Zone] += dollars(price)
+		}
+	}
+	p.points = append(p.points, x)
 	if len(p.points) > mostPoints {
 		p.points = p.points[1:]
 	}

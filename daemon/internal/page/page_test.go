@@ -93,6 +93,9 @@ func TestFleet_EachNodeIsACellWithItsPriceFillAndState(t *testing.T) {
 	if n := value[node](t, c, sectionNodes, foreign); n.Claim != "" || n.Pool != "" || n.Price != nil {
 		t.Errorf("%+v", n)
 	}
+	if x := value[point](t, c, sectionPoints, fmt.Sprint(w.now.Unix())); x.Cost < x.Bound || x.Bound <= 0 || x.Pools["edge"] != 2*0.0816 || x.Buys[label.Reserved] != x.Pools["databases"] || x.Zones["eu-west-1a"] == 0 {
+		t.Errorf("%+v", x)
+	}
 	for key, text := range c.Set[sectionNodes] {
 		if strings.Contains(string(text), "shop/") {
 			t.Errorf("the cell of %s names pods: %s", key, text)

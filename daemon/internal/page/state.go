@@ -182,6 +182,10 @@ type point struct {
 	At    int64   `json:"at"`
 	Cost  float64 `json:"cost"`
 	Bound float64 `json:"bound"`
+	// What the instances cost: by NodePool, capacity type and zone.
+	Pools map[string]float64 `json:"pools,omitempty"`
+	Buys  map[string]float64 `json:"buys,omitempty"`
+	Zones map[string]float64 `json:"zones,omitempty"`
 }
 
 func dollars(m quantity.Money) float64 { return float64(m) / quantity.NanoDollars }

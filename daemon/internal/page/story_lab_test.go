@@ -171,6 +171,11 @@ func (s *story) consolidation() {
 	s.Reads(".tiles", "Saved\n$0.10", "1 removal to save money", "Proven bound", "no fleet for these pods costs less")
 	s.Reads("main", "By NodePool", "By capacity type", "By zone", "eu-west-1a", "databases")
 	s.Labels(".chart", "Cost of the fleet and its proven bound")
+	s.Do(chromedp.SetValue(chromedp.CSS(".chart-head select"), "zones"))
+	browser.Ask[int](s.Browser, `document.querySelector(".chart-head select").dispatchEvent(new Event("change", { bubbles: true })), 0`)
+	s.Reads(".chart-legend", "eu-west-1a", "eu-west-1b", "launch")
+	s.Labels(".chart", "Cost of instances", "eu-west-1c $1.")
+	s.Picture("page-cost-by-zone", os.Getenv(picturesVariable))
 }
 
 func (s *story) unplaceable() {

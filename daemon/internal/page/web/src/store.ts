@@ -34,7 +34,10 @@ export interface Decision {
   price?: number; saves?: number | undefined; runnerUp?: string; runnerUpPrice?: number; pods?: string[]; count?: number;
 }
 
-export interface Point { at: number; cost: number; bound: number }
+export interface Point {
+  at: number; cost: number; bound: number;
+  pools?: Record<string, number>; buys?: Record<string, number>; zones?: Record<string, number>;
+}
 
 export interface Tables {
   meta: Map<string, Meta>; nodes: Map<string, Node>; pools: Map<string, Pool>; waiting: Map<string, Waiting>;
