@@ -59,8 +59,8 @@ type numbered struct {
 	decision
 }
 
-// savings is what the removals that were made to save money have saved: what each saves an hour,
-// for as long as it is ago.
+// savings is what the removals that were made to save money have saved: what each node cost an
+// hour, less what the nodes cost that were launched in their place, for as long as it is ago.
 type savings struct {
 	removals int
 	rate     quantity.Money // an hour
@@ -68,10 +68,10 @@ type savings struct {
 	sum      float64        // dollars
 }
 
-func (s *savings) add(m quantity.Money, now time.Time) {
+// change adds to the rate.
+func (s *savings) change(by quantity.Money, now time.Time) {
 	s.sum, s.until = s.at(now), now
-	s.removals++
-	s.rate = s.rate.Add(m)
+	s.rate = s.rate.Add(by)
 }
 
 // at is the sum at the time, in dollars.
@@ -100,6 +100,9 @@ func (p *Page) Note(after engine.Input, decided plan.Plan) {
 	for _, a := range decided.Actions {
 		if l, is := a.(plan.Launch); is {
 			p.add(launched(l, after.Now))
+			if l.Move != nil && plan.DeleteReason(l.Move.Reason).Traits().Saves {
+				p.saved.change(-l.Price, after.Now)
+			}
 		}
 	}
 	p.measure(after.Now)
@@ -141,10 +144,11 @@ func (p *Page) Deleted(d plan.Delete, now time.Time) {
 	defer p.mu.Unlock()
 	out := decision{At: now.Unix(), Kind: kindRemoval, Claim: d.Claim, Node: d.Node, Reason: string(d.Why), Why: removal(d)}
 	if d.Saves > 0 {
-		out.Saves = known(d.Saves, true)
+		out.Frees = known(d.Saves, true)
 	}
 	if d.Why.Traits().Saves {
-		p.saved.add(max(d.Saves, 0), now)
+		p.saved.removals++
+		p.saved.change(max(d.Saves, 0), now)
 	}
 	if c, there := p.input.Snapshot.Claim(d.Claim); there {
 		out.Pool, out.What = c.Pool, bought(&c)

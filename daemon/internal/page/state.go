@@ -30,7 +30,7 @@ type meta struct {
 	Audited  bool    `json:"audited"`            // there has been one
 	Homeless int64   `json:"homeless,omitempty"` // pods that the bound leaves out, as no node launched now would hold them
 	Saved    float64 `json:"saved"`              // dollars, since Since: see savings
-	Saving   float64 `json:"saving"`             // dollars an hour, by the removals since Since
+	Saving   float64 `json:"saving"`             // dollars an hour, since Since: see savings
 	Removals int     `json:"removals"`           // that were made to save money
 	Pods     int     `json:"pods"`               // that run on nodes
 	Paused   bool    `json:"paused,omitempty"`   // disruption, by the daemon's setting
@@ -170,7 +170,7 @@ type decision struct {
 	Why      string   `json:"why"`
 	What     string   `json:"what,omitempty"` // the instance type and how it is bought
 	Price    *float64 `json:"price,omitempty"`
-	Saves    *float64 `json:"saves,omitempty"`
+	Frees    *float64 `json:"frees,omitempty"` // what a node that was removed cost an hour
 	RunnerUp string   `json:"runnerUp,omitempty"`
 	RunnerAt *float64 `json:"runnerUpPrice,omitempty"`
 	Pods     []string `json:"pods,omitempty"`

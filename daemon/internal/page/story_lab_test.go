@@ -162,13 +162,13 @@ func (s *story) consolidation() {
 	c := s.first("general")
 	c.Disrupting, c.Deleting = &cluster.Disrupting{Reason: string(plan.Underutilized), Since: s.now}, true
 	name, node := c.Name, c.Node
-	s.page.Deleted(plan.Delete{Claim: name, Node: node, Why: plan.Underutilized, Saves: quantity.NanoDollars * 326 / 1000}, s.now.Add(-20*time.Minute))
+	s.page.Deleted(plan.Delete{Claim: name, Node: node, Why: plan.Underutilized, Saves: quantity.NanoDollars * 6528 / 10000}, s.now.Add(-20*time.Minute))
 	s.decide()
-	s.Reads(".decision.removal", "Removed", node, "Its pods run elsewhere for less", "saves $0.3260/h", "underutilized")
+	s.Reads(".decision.removal", "Removed", node, "Its pods run elsewhere for less", "frees $0.6528/h", "underutilized")
 	s.Follow("#/fleet")
 	s.Labels(".cell", node, "leaving")
 	s.Follow("#/cost")
-	s.Reads(".tiles", "Saved\n$0.10", "1 removal to save money", "Proven bound", "no fleet for these pods costs less")
+	s.Reads(".tiles", "Saved\n$0.21", "1 removal to save money", "Proven bound", "no fleet for these pods costs less")
 	s.Reads("main", "By NodePool", "By capacity type", "By zone", "eu-west-1a", "databases")
 	s.Labels(".chart", "Cost of the fleet and its proven bound")
 	s.Do(chromedp.SetValue(chromedp.CSS(".chart-head select"), "zones"))

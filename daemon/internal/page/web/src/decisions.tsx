@@ -25,7 +25,7 @@ function merged(list: [string, Decision][]): [string, Decision, number][] {
     const o = last[1];
     last[2]++;
     last[1] = {
-      ...o, node: undefined, claim: `${o.node ?? o.claim}, ${d.node ?? d.claim}`, saves: sum(o.saves, d.saves),
+      ...o, node: undefined, claim: `${o.node ?? o.claim}, ${d.node ?? d.claim}`, frees: sum(o.frees, d.frees),
       pods: [...o.pods ?? [], ...d.pods ?? []], count: (o.count ?? 0) + (d.count ?? 0),
     };
   }
@@ -87,7 +87,7 @@ function Row({ d, nodes, now }: { d: Decision; nodes: number; now: number }) {
         )}
       </div>
       <div class="side">
-        {d.saves !== undefined ? <b class="saves">saves {rate(d.saves)}</b> : d.price !== undefined ? <b>{nodes > 1 ? `${nodes} × ` : ""}{rate(d.price)}</b> : null}
+        {d.frees !== undefined ? <b class="saves">frees {rate(d.frees)}</b> : d.price !== undefined ? <b>{nodes > 1 ? `${nodes} × ` : ""}{rate(d.price)}</b> : null}
         <span class="tag">{reasonOf(d)}</span>
         {d.pool === undefined ? null : <span class="quiet">{d.pool}</span>}
       </div>

@@ -31,7 +31,7 @@ export interface Move { reason: string; replaces: string[]; by: string[]; saves?
 
 export interface Decision {
   at: number; kind: string; pool?: string; claim?: string; node?: string; reason: string; why: string; what?: string;
-  price?: number; saves?: number | undefined; runnerUp?: string; runnerUpPrice?: number; pods?: string[]; count?: number;
+  price?: number; frees?: number | undefined; runnerUp?: string; runnerUpPrice?: number; pods?: string[]; count?: number;
 }
 
 export interface Point {
