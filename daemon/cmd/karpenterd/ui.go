@@ -167,8 +167,8 @@ func answers(ctx context.Context, address string) error {
 		return fmt.Errorf("page ask: %w", err)
 	}
 	_ = response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("page ask: %s: the daemon may be older than this program", response.Status)
+	if response.StatusCode == http.StatusNotFound {
+		return fmt.Errorf("page ask: %s: the daemon is older than this program, and has no page", response.Status)
 	}
 	return nil
 }

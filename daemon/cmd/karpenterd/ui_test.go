@@ -97,3 +97,15 @@ func TestUI_WithoutALeaderItEndsWithTheReason(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+func TestUI_ADaemonWithoutThePageIsSaidToBeOlder(t *testing.T) {
+	old := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(old.Close)
+	v := &viewing{leader: func(ctx context.Context, _ int, do func(context.Context, string) error) error {
+		return do(ctx, strings.TrimPrefix(old.URL, "http://"))
+	}}
+	err := v.serve(t.Context(), func(string) { t.Error("an address is said") }, func(error) {})
+	if err == nil || !strings.Contains(err.Error(), "older than this program") {
+		t.Errorf("error %v", err)
+	}
+}

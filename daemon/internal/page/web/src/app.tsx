@@ -57,7 +57,7 @@ function Summary({ store }: { store: Store }) {
     <dl class="summary">
       <div><dt>Nodes</dt><dd>{number(nodes.length)}{under === "" ? null : <small>{under}</small>}</dd></div>
       <div><dt>Pods</dt><dd>{number(m.pods)}</dd></div>
-      <div><dt>Cost</dt><dd>{m.audited ? rate(m.cost) : "–"}</dd></div>
+      <div><dt>Cost</dt><dd>{m.audited ? rate(m.cost) : <>{rate(nodes.reduce((sum, n) => sum + (n.price ?? 0), 0))}<small>instances alone</small></>}</dd></div>
       <div><dt>Proven bound</dt><dd>{m.audited ? rate(m.bound) : "–"}{m.audited ? <small>gap {gap(m.cost, m.bound)}</small> : null}</dd></div>
       <div class={stuck > 0 ? "alarm" : ""}><dt>Without room</dt><dd>{count(stuck, "pod")}</dd></div>
     </dl>
