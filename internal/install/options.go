@@ -217,9 +217,7 @@ func (o Options) check() error {
 	if o.Image == "" || strings.ContainsAny(o.Image, " \t\n") {
 		fault("image", "%q: must be an image reference such as %s", o.Image, ReleaseImage("1.0.0"))
 	}
-	if o.Mode == ModeShadow && o.ServiceAccount == DefaultServiceAccount {
-		fault("service account", "%q: is that of Karpenter in most clusters, with all its rights: give a shadow one of its own, such as %s", o.ServiceAccount, ShadowName)
-	}
+	named("service account", o.checkAccount())
 	if o.Replicas < 1 {
 		fault("replicas", "%d: must be 1 or more", o.Replicas)
 	}
@@ -261,6 +259,14 @@ func (o Options) check() error {
 	}
 	slices.SortFunc(faults, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errors.Join(faults...)
+}
+
+// checkAccount refuses a shadow that would have Karpenter's rights.
+func (o Options) checkAccount() error {
+	if o.Mode != ModeShadow || o.ServiceAccount != DefaultServiceAccount {
+		return nil
+	}
+	return fmt.Errorf("service account: %q: is that of Karpenter in most clusters, with all its rights: give a shadow one of its own, such as %s", o.ServiceAccount, ShadowName)
 }
 
 // checkKeys reports labels and annotations that are wrong, or that the product itself sets.
