@@ -198,7 +198,7 @@ func trialsOfDaemon(t *testing.T) *trials {
 		base: with(daemonConfig(), object{"wait": false}), values: values, stays: true, oneIn: 16,
 		before: func() { server.leads("karpenterd-abc", time.Now()) },
 		untried: map[string]string{
-			"mode": "a shadow needs a service account of its own: TestDaemon_AShadowStandsBesideKarpenterAndBecomesTheDaemonInPlace",
+			"mode":              "a shadow needs a service account of its own: TestDaemon_AShadowStandsBesideKarpenterAndBecomesTheDaemonInPlace",
 			"affinity":          "provider/internal/convert tries each field, both ways",
 			"tolerations":       "provider/internal/convert tries each field, both ways",
 			"adopt_definitions": "needs definitions of somebody else: adopt_acc_test.go",
