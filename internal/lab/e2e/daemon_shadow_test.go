@@ -26,7 +26,7 @@ const shadowName = "observer"
 // the other program to it. It changes its Lease and its ConfigMap, and nothing else; the report of a
 // user has what it has seen.
 func shadowLooksAndTouchesNothing(t *testing.T, d *daemonLab) {
-	m := d.halfFull(t, "watched")
+	m := d.halfFull(t, "shadowed")
 	o := d.options
 	o.Namespace, o.Name, o.ServiceAccount, o.Mode, o.Replicas, o.RoleARN, o.QueueName = shadowName, shadowName, shadowName, install.ModeShadow, 1, "", ""
 	o.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}}
@@ -66,7 +66,9 @@ func shadowLooksAndTouchesNothing(t *testing.T, d *daemonLab) {
 // shadowRunsByTheGuide goes by the guide in a cluster without Karpenter and without the daemon, which
 // has none of their kinds.
 func shadowRunsByTheGuide(t *testing.T, d *daemonLab) {
-	g := d.terminal(t).openGuide(t, "shadow")
+	deployer := d.terminal(t)
+	deployer.env = append(deployer.env, "KUBECONFIG="+d.kubeconfigOfDeployer(t))
+	g := deployer.openGuide(t, "shadow")
 	g.run(t, "install", "my-cluster", d.ClusterName, "us-west-2", d.Region, "registry.example.com/karpenterd:1.0.0", d.options.Image)
 	eventually(t, func() error { return d.hasSeen(t, install.ShadowName, 1) })
 	g.run(t, "report")

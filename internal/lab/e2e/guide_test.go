@@ -94,6 +94,7 @@ func fates() map[string]map[string]fate {
 			"write a dump":                            {because: "TestSimulateGuide_ListsWhatTheCommandLists holds the kinds to those that the command lists"},
 			"write a dump without Karpenter":          {because: "as the one before"},
 			"read a dump":                             {because: simulated},
+			"other prices":                            {because: "TestSimulate_LivePricesAreThoseOfAWS and TestSimulate_PricesOfAFileReplaceEmbeddedOnes run the command, each with prices of its own"},
 			"another NodePool":                        {because: simulated},
 			"a report with advice":                    {because: simulated},
 			"more replicas, from nothing, for longer": {because: simulated},
