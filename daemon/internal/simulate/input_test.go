@@ -226,6 +226,21 @@ func TestReport_WhatHasNoBoundIsNotCalledOptimal(t *testing.T) {
 	}
 }
 
+// What Karpenter's default expireAfter of 720 hours brings is no news, and waiting for it is no change.
+func TestReport_SaysWhenTheLastChangeIs(t *testing.T) {
+	t.Parallel()
+	r := run(t, readDump(t, karpenterDump), hour())
+	last := r.WouldRemove.List[len(r.WouldRemove.List)-1].Seconds
+	if want := ", after " + duration(last) + "."; r.Changed != last || r.Played != 3600 || !strings.HasSuffix(r.verdict(), want) {
+		t.Errorf("changed %d, want %d: %s", r.Changed, last, r.verdict())
+	}
+	o := hour()
+	o.For = 5 * time.Minute
+	if r := run(t, readDump(t, karpenterDump), o); r.verdict() != "Nothing would change within 5 minutes, and something may after that." {
+		t.Error(r.verdict())
+	}
+}
+
 // Who presses Ctrl-C waits for one plan at most.
 func TestRun_EndsWithItsContext(t *testing.T) {
 	t.Parallel()

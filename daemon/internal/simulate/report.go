@@ -47,7 +47,9 @@ type Forecast struct {
 	Stays          []Stays      `json:"stays,omitempty"`          // why the nodes stay that are there then
 	CannotBePlaced []Unplaced   `json:"cannotBePlaced,omitempty"` // pods that have no place in the end
 	Seconds        int64        `json:"seconds"`                  // how long after the start the end is
-	Settled        bool         `json:"settled"`                  // whether nothing more is due; else more is to come after the end
+	Changed        int64        `json:"changed"`                  // how many seconds after the start the last node was launched or removed; 0 if none was
+	Played         int64        `json:"played"`                   // how many seconds were to be played, as --for says
+	Settled        bool         `json:"settled"`                  // whether nothing more is due but that nodes expire; else more is to come after the end
 }
 
 // Fleet is the nodes that may be replaced.
@@ -174,9 +176,15 @@ func share(part, whole int64) float64 {
 }
 
 // read makes the forecast of the answer.
-func (f *Forecast) read(a forecast.Answer, foreign ForeignNodes) {
+func (f *Forecast) read(a forecast.Answer, foreign ForeignNodes, played time.Duration) {
 	f.Now, f.Then, f.Foreign = fleetOf(a.Now), fleetOf(a.Then), foreign
-	f.Seconds, f.Settled = seconds(a.Played), a.Settled
+	f.Seconds, f.Played, f.Settled = seconds(a.Played), seconds(played), a.Settled
+	for _, l := range a.Launches {
+		f.Changed = max(f.Changed, seconds(l.At))
+	}
+	for _, x := range a.Removals {
+		f.Changed = max(f.Changed, seconds(x.At))
+	}
 	f.launches(a.Launches)
 	f.removals(a)
 	f.stays(a.Standings)

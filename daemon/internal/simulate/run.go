@@ -267,7 +267,7 @@ func (p *player) play(ctx context.Context, into *Forecast) error {
 	if err != nil {
 		return fmt.Errorf("simulation: %w", err)
 	}
-	into.read(answer, p.foreign())
+	into.read(answer, p.foreign(), q.For)
 	into.Drift = p.drift()
 	return nil
 }

@@ -140,7 +140,7 @@ func (f *Forecast) summary(scratch bool) part {
 
 // verdict says in one sentence what changes.
 func (f *Forecast) verdict() string {
-	after := "after " + duration(f.Seconds)
+	after := "after " + duration(f.Changed)
 	if !f.Settled {
 		after += ", and more would follow"
 	}
@@ -148,7 +148,7 @@ func (f *Forecast) verdict() string {
 	case f.WouldRemove.Nodes == 0 && len(f.WouldLaunch) == 0 && f.Settled:
 		return "Nothing would change."
 	case f.WouldRemove.Nodes == 0 && len(f.WouldLaunch) == 0:
-		return fmt.Sprintf("Nothing would change within %s, and something may after that.", duration(f.Seconds))
+		return fmt.Sprintf("Nothing would change within %s, and something may after that.", duration(f.Played))
 	case s >= 0:
 		return fmt.Sprintf("The fleet would cost %s less an hour (%.1f %%), which is %s a month, %s.", money(s), f.SavingPercent(), monthly(s), after)
 	default:

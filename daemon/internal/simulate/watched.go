@@ -139,7 +139,7 @@ func (s *Simulation) Running(ctx context.Context) (*Forecast, error) {
 		return nil, fmt.Errorf("simulation: %w", err)
 	}
 	out := &Forecast{}
-	out.read(answer, s.player.foreign())
+	out.read(answer, s.player.foreign(), q.For)
 	return out, nil
 }
 

@@ -47,7 +47,8 @@ type Answer struct {
 	Unsettled []string
 	Standings plan.Standings // in the end
 	Played    time.Duration
-	// Settled says that nothing is left to do or to wait for; else something is due after For.
+	// Settled says that nothing is left to do or to wait for but that nodes expire, which changes
+	// which nodes there are and not what the fleet is; else something is due after For.
 	Settled bool
 	Steps   int
 }
@@ -137,21 +138,22 @@ func (w *world) play() (engine.Memory, error) {
 		out := engine.Step(in)
 		w.answer.Steps++
 		memory, w.answer.Waiting = out.Memory, unplaced(out.Plan.Outcomes)
-		until, did := w.carryOut(out.Plan)
+		wait, did := w.carryOut(out.Plan)
 		if err := w.write(); err != nil {
 			return memory, err
 		}
 		next := w.now.Add(tick)
 		if !did {
-			if until.IsZero() {
+			if wait.Until.IsZero() {
 				w.answer.Settled = true
 				return memory, nil
 			}
-			if until.After(next) {
-				next = until
+			if wait.Until.After(next) {
+				next = wait.Until
 			}
 		}
 		if next.After(end) {
+			w.answer.Settled = !did && wait.Why == plan.NodeToExpire
 			return memory, nil
 		}
 		w.now = next
@@ -168,7 +170,7 @@ func (w *world) input(m engine.Memory) engine.Input {
 
 // carryOut does what the plan says, and lets pods run where the plan has room for them. It
 // returns when to plan again if nothing was done; zero for never.
-func (w *world) carryOut(p plan.Plan) (until time.Time, did bool) {
+func (w *world) carryOut(p plan.Plan) (wait plan.Wait, did bool) {
 	for _, a := range p.Actions {
 		one := false
 		switch a := a.(type) {
@@ -189,7 +191,7 @@ func (w *world) carryOut(p plan.Plan) (until time.Time, did bool) {
 		case plan.Delete:
 			one = w.remove(a)
 		case plan.Wait:
-			until = a.Until
+			wait = a
 		}
 		did = did || one
 	}
@@ -201,7 +203,7 @@ func (w *world) carryOut(p plan.Plan) (until time.Time, did bool) {
 			did = w.land(id, o.On) || did
 		}
 	}
-	return until, did
+	return wait, did
 }
 
 // launch makes the NodeClaim, its instance, which is the cheapest that it may become, and the

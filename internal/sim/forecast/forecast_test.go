@@ -291,3 +291,12 @@ func TestRunning_IsAboutThePodsThatRun(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 }
+
+func TestPlay_ThatNodesExpireLaterIsNothingToWaitFor(t *testing.T) {
+	t.Parallel()
+	o := world(8)
+	o.Claims[0].ExpiresAt = now().Add(720 * time.Hour)
+	if a := play(t, o, nil); !a.Settled || len(a.Removals) > 0 {
+		t.Errorf("settled %v, %d removals", a.Settled, len(a.Removals))
+	}
+}
