@@ -85,7 +85,7 @@ func Build(facts []Fact, m Market, s Settings) []InstanceType {
 		capacity := f.capacity(s)
 		out = append(out, InstanceType{
 			Name:        f.Name,
-			Labels:      f.labels(m.Region),
+			Labels:      f.Labels(m.Region),
 			Capacity:    capacity,
 			Allocatable: f.allocatable(capacity, s),
 			Offerings:   offerings,

@@ -34,9 +34,9 @@ const (
 	LabelEncryptionInTransit = "karpenter.k8s.aws/instance-encryption-in-transit-supported"
 )
 
-// labels are those of every node of the type, except zone and capacity type,
+// Labels are those of every node of the type, except zone and capacity type,
 // which an offering decides, and the tenancy, which the pool decides. A label whose fact is missing is absent.
-func (f Fact) labels(region string) label.Labels {
+func (f Fact) Labels(region string) label.Labels {
 	m := map[string]string{
 		label.InstanceType:       f.Name,
 		label.Arch:               f.Arch,

@@ -132,7 +132,7 @@ func (p *player) advise(ctx context.Context, base *Forecast) ([]Advice, error) {
 		var changed []string
 		for _, name := range slices.Sorted(maps.Keys(pools)) {
 			pool := pools[name].DeepCopy()
-			if pool.Spec.Replicas == nil && v.apply(pool) {
+			if pool.Spec.Replicas == nil && !closed(pool) && v.apply(pool) {
 				c.pools[name], changed = pool, append(changed, name)
 			}
 		}

@@ -226,6 +226,31 @@ func TestReport_WhatHasNoBoundIsNotCalledOptimal(t *testing.T) {
 	}
 }
 
+// A node of a node group is of the NodePool that could have launched it, not of one of spot nodes with a taint.
+func TestRun_NodesOfGroupsGoToAPoolThatFitsThem(t *testing.T) {
+	t.Parallel()
+	o := hour()
+	o.Nodes = AllNodes
+	c := readDump(t, karpenterDump)
+	run(t, c, o)
+	for _, name := range []string{"bootstrap-1", "bootstrap-2"} {
+		if got := c.claims["simulated-"+name]; got == nil || got.Labels[v1.LabelNodePool] != "general" {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	c = readDump(t, karpenterDump)
+	c.nodes["bootstrap-1"].Labels[label.InstanceType] = "t3.large"
+	r := run(t, c, o)
+	if got := c.claims["simulated-bootstrap-1"].Labels[v1.LabelNodePool]; got != standInName || !slices.ContainsFunc(r.Notes, func(n string) bool {
+		return strings.HasPrefix(n, "1 node of no NodePool, and none of the NodePools could have launched")
+	}) {
+		t.Errorf("%s; notes %q", got, r.Notes)
+	}
+	if slices.ContainsFunc(r.WouldLaunch, func(l Launches) bool { return l.Pool == standInName }) {
+		t.Errorf("the pool that stands in launches: %+v", r.WouldLaunch)
+	}
+}
+
 // What Karpenter's default expireAfter of 720 hours brings is no news, and waiting for it is no change.
 func TestReport_SaysWhenTheLastChangeIs(t *testing.T) {
 	t.Parallel()

@@ -96,7 +96,7 @@ func Prepare(c *Cluster, o Options) (*Simulation, error) {
 	if o.Nodes == "" {
 		o.Nodes = c.nodesByDefault()
 	}
-	c.complete(zonesIn(offers.Market, c.zones()), o.Nodes)
+	c.complete(zonesIn(offers.Market, c.zones()), o.Nodes, offers.Facts)
 	c.noteLostPods()
 	c.noteTakenOver()
 	if o.Nodes == OwnedNodes && len(c.claims) == 0 {
@@ -250,7 +250,7 @@ func (p *player) with(objects []metav1.Object) {
 	}
 	before := c.notes
 	c.notes = nil
-	c.complete(zonesIn(p.market, c.zones()), p.options.Nodes)
+	c.complete(zonesIn(p.market, c.zones()), p.options.Nodes, p.facts)
 	for _, note := range c.notes {
 		if note = "with the changes: " + note; !slices.Contains(before, note) {
 			before = append(before, note)

@@ -31,14 +31,15 @@ const standInName = "simulated"
 // made up, and standInImage the ids of images.
 const standInUID, claimUID, classUID, standInImage = "simulated-pool", "simulated-claim-", "simulated-class-", "ami-simulated-"
 
-// complete adds what stands in.
-func (c *Cluster) complete(zones []catalog.Zone, nodes Nodes) {
+// complete adds what stands in. The facts are of the instance types of nodes.
+func (c *Cluster) complete(zones []catalog.Zone, nodes Nodes, facts []catalog.Fact) {
 	c.ownSets()
 	c.allowance()
-	if c.launching() == "" {
+	if len(c.launching()) == 0 {
 		c.Note("the cluster has no NodePool that launches nodes for pods: %q stands in, which launches amd64 instances on demand of the families c, m and r from the fifth generation on; give another by --with", standInName)
 		c.pools[standInName] = standInPool()
 	}
+	homes := c.homes(nodes, facts)
 	for _, name := range slices.Sorted(maps.Keys(c.pools)) {
 		p := c.pools[name]
 		withDefaults(p)
@@ -59,7 +60,7 @@ func (c *Cluster) complete(zones []catalog.Zone, nodes Nodes) {
 	if len(guessed) > 0 {
 		c.Note("no status of EC2NodeClass %s: it counts as ready, with images for amd64 and arm64 and with subnets in %s", strings.Join(guessed, ", "), strings.Join(names(zones), ", "))
 	}
-	c.own(nodes)
+	c.own(nodes, homes)
 }
 
 func names(zones []catalog.Zone) []string {
@@ -145,24 +146,6 @@ func (c *Cluster) ownSets() {
 	}
 }
 
-// launching is the NodePool that a node of none would be of: the first by weight and name of those
-// that launch nodes for pods; "" if there is none.
-func (c *Cluster) launching() (best string) {
-	weight := func(name string) int32 {
-		if w := c.pools[name].Spec.Weight; w != nil {
-			return *w
-		}
-		return 0
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.pools)) {
-		p := c.pools[name]
-		if p.Spec.Replicas == nil && p.DeletionTimestamp == nil && p.Spec.Template.Spec.NodeClassRef.Group == awsv1.Group && (best == "" || weight(name) > weight(best)) {
-			best = name
-		}
-	}
-	return best
-}
-
 // withoutStandIns forgets the pool that stood in, with the NodeClaims that were made up for its
 // nodes.
 func (c *Cluster) withoutStandIns() {
@@ -222,45 +205,38 @@ const (
 )
 
 // own gives NodeClaims to nodes that have none: to those of NodePools, whose NodeClaims the input
-// lacks, and with AllNodes to all that are an EC2 instance.
-func (c *Cluster) own(which Nodes) {
-	has := map[string]bool{}
-	for _, claim := range c.claims {
-		if id := claim.Status.ProviderID; id != "" {
-			has[id] = true
-		}
-	}
-	given, foreign := 0, 0
+// lacks, and with AllNodes to all that are an EC2 instance, each of the NodePool that homes says.
+func (c *Cluster) own(which Nodes, homes map[string]string) {
+	given := 0
 	kept := map[string]int{}
-	for _, name := range slices.Sorted(maps.Keys(c.nodes)) {
-		n := c.nodes[name]
+	for n := range c.unclaimed() {
 		pool := n.Labels[v1.LabelNodePool]
 		owned := c.pools[pool] != nil
-		if n.Spec.ProviderID != "" && has[n.Spec.ProviderID] || n.Labels[label.InstanceType] == "" || !owned && which != AllNodes {
+		if !owned && which != AllNodes {
 			continue
 		}
 		if why := staysFor(n); !owned && why != "" {
 			kept[why]++
 			continue
 		}
-		if !owned {
-			pool = c.launching()
-			foreign++
+		if owned {
+			given++
+		} else {
+			pool = homes[n.Name]
 		}
 		if n.Spec.ProviderID == "" {
 			n.Spec.ProviderID = "aws:///" + n.Labels[label.Zone] + "/simulated-" + n.Name
 		}
-		c.claims["simulated-"+name] = c.claimFor(n, pool)
-		given++
+		c.claims["simulated-"+n.Name] = c.claimFor(n, pool)
 	}
-	if given > foreign {
-		c.Note("%s of NodePools without a NodeClaim in the input: each counts as a node that is up", quantity.Count(int64(given-foreign), "node"))
+	if given > 0 {
+		c.Note("%s of NodePools without a NodeClaim in the input: each counts as a node that is up", quantity.Count(int64(given), "node"))
 	}
 	for _, why := range slices.Sorted(maps.Keys(kept)) {
 		c.Note("%s: %s; each stays as it is", quantity.Count(int64(kept[why]), "node"), why)
 	}
-	if foreign > 0 {
-		c.Note("%s of no NodePool: each counts as if a NodePool had launched it, and may be replaced", quantity.Count(int64(foreign), "node"))
+	if len(homes) > 0 {
+		c.Note("%s of no NodePool: each counts as if a NodePool had launched it, and may be replaced", quantity.Count(int64(len(homes)), "node"))
 	}
 }
 
