@@ -31,7 +31,7 @@ import (
 // Cluster is the objects of one cluster.
 type Cluster struct {
 	keeper *translate.Keeper
-	newest time.Time // that any object says
+	newest time.Time // that any object says of what has happened
 
 	nodes       map[string]*corev1.Node
 	pools       map[string]*v1.NodePool
@@ -99,6 +99,9 @@ func (c *Cluster) Add(object metav1.Object) {
 	case *v1.NodePool:
 		c.pools[o.Name] = o
 	case *v1.NodeClaim:
+		if t := o.Status.LastPodEventTime; t != nil {
+			c.saw(t.Time)
+		}
 		c.claims[o.Name] = o
 	case *awsv1.EC2NodeClass:
 		c.classes[o.Name] = o
@@ -127,6 +130,9 @@ func (c *Cluster) Add(object metav1.Object) {
 	}
 }
 
+// saw moves the clock of a dump on to what one of its objects says has happened. So nothing that has
+// happened is yet to come, such as the last pod of a node: the node would be left out of the first
+// search, which plans for all.
 func (c *Cluster) saw(t time.Time) {
 	if t.After(c.newest) {
 		c.newest = t

@@ -251,6 +251,20 @@ func TestRun_NodesOfGroupsGoToAPoolThatFitsThem(t *testing.T) {
 	}
 }
 
+// A scale-up has just put pods on nodes whose kubelets report every five minutes.
+func TestRun_TheTimeOfADumpIsAfterAllThatHappened(t *testing.T) {
+	t.Parallel()
+	c := readDump(t, karpenterDump)
+	last := metav1.NewTime(c.newest.Add(20 * time.Second))
+	for _, claim := range c.claims {
+		claim.Status.LastPodEventTime = &last
+		c.Add(claim)
+	}
+	if r := run(t, c, hour()); r.Time != last.UTC().Format(time.RFC3339) {
+		t.Errorf("cluster as of %s, and pods came at %s", r.Time, last)
+	}
+}
+
 // What Karpenter's default expireAfter of 720 hours brings is no news, and waiting for it is no change.
 func TestReport_SaysWhenTheLastChangeIs(t *testing.T) {
 	t.Parallel()
