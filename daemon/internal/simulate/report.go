@@ -57,9 +57,10 @@ type Fleet struct {
 	Nodes         int      `json:"nodes"`                // how many there are
 	Pods          int64    `json:"pods"`                 // on these nodes, without those that do not move, as of DaemonSets
 	PodsElsewhere int64    `json:"podsElsewhere"`        // the same on nodes that stay as they are
+	PodsWaiting   int64    `json:"podsWaiting"`          // that run nowhere; no other figure counts them
 	CostPerHour   float64  `json:"costPerHour"`          // of instances, volumes and public addresses
 	CostPerMonth  float64  `json:"costPerMonth"`         // the same for 730 hours
-	BoundPerHour  float64  `json:"boundPerHour"`         // no fleet for these pods costs less; nodes of static NodePools are in it
+	BoundPerHour  float64  `json:"boundPerHour"`         // no fleet for the pods that run costs less; nodes of static NodePools are in it
 	GapPercent    float64  `json:"gapPercent,omitempty"` // how far the cost is above the bound, where there is one
 	CPUPercent    float64  `json:"cpuPercent"`           // requested, of what nodes have for pods
 	MemoryPercent float64  `json:"memoryPercent"`        // requested, of what nodes have for pods
@@ -198,7 +199,7 @@ func seconds(d time.Duration) int64 { return int64(d / time.Second) }
 
 func fleetOf(x forecast.Fleet) Fleet {
 	out := Fleet{
-		Nodes: x.Nodes, Pods: x.Pods, PodsElsewhere: x.Elsewhere, CostPerHour: cents(dollars(x.Audit.Total() + x.Static)), BoundPerHour: cents(dollars(x.Audit.Proof.Bound + x.Static)),
+		Nodes: x.Nodes, Pods: x.Pods, PodsElsewhere: x.Elsewhere, PodsWaiting: x.Waiting, CostPerHour: cents(dollars(x.Audit.Total() + x.Static)), BoundPerHour: cents(dollars(x.Audit.Proof.Bound + x.Static)),
 		CPUPercent: share(x.Used.MilliCPU, x.Allocatable.MilliCPU), MemoryPercent: share(x.Used.MemoryBytes, x.Allocatable.MemoryBytes), Unpriced: x.Audit.Unpriced,
 	}
 	out.CostPerMonth = math.Round(out.CostPerHour * HoursPerMonth)

@@ -358,3 +358,20 @@ func BenchmarkRun(b *testing.B) {
 		b.ReportMetric(r.Then.GapPercent, "%gap")
 	}
 }
+
+func TestReport_TheRowNowIsWithoutPodsThatAScaleAdds(t *testing.T) {
+	t.Parallel()
+	before := run(t, readDump(t, karpenterDump), hour())
+	o := hour()
+	o.Scales = []Scale{{Kind: "deployment", Namespace: "shop", Name: "web", Replicas: 60}}
+	r := run(t, readDump(t, karpenterDump), o)
+	was := before.Now
+	was.PodsWaiting = r.Now.PodsWaiting
+	if !reflect.DeepEqual(r.Now, was) || r.Now.PodsWaiting <= before.Now.PodsWaiting || r.Then.BoundPerHour <= r.Now.BoundPerHour {
+		t.Errorf("now %+v, without the scale %+v; then %+v", r.Now, before.Now, r.Then)
+	}
+	var b strings.Builder
+	if err := r.WriteTable(&b); err != nil || !strings.Contains(b.String(), "it is without 49 pods that wait now.") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}

@@ -119,7 +119,10 @@ func (f *Forecast) summary(scratch bool) part {
 	if scratch {
 		out.table[2][0] = "anew"
 	}
-	out.after = []string{f.verdict(), `"At least" is what no fleet for these pods can cost less than, proven; "above" is how far the cost is above it.`}
+	out.after = []string{f.verdict(), `"At least" is what no fleet for the pods of its row can cost less than, proven; "above" is how far the cost is above it.`}
+	if n := f.Now.PodsWaiting; n > 0 {
+		out.after = append(out.after, fmt.Sprintf(`Row "now" is for the pods that run: it is without %s that %s now.`, count(n, "pod"), waits(n)))
+	}
 	if n := len(f.WouldRemove.LostPods); n > 0 {
 		out.after = append(out.after, fmt.Sprintf("Of the pods, %d would be lost: no controller creates them anew.", n))
 	}
@@ -136,6 +139,13 @@ func (f *Forecast) summary(scratch bool) part {
 		out.after = append(out.after, fmt.Sprintf("Nobody knows the price of %s, such as %s: neither these nor their pods are in the figures.", count(int64(n), "node"), f.Now.Unpriced[0]))
 	}
 	return out
+}
+
+func waits(n int64) string {
+	if n == 1 {
+		return "waits"
+	}
+	return "wait"
 }
 
 // verdict says in one sentence what changes.

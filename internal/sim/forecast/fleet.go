@@ -1,9 +1,33 @@
 package forecast
 
 import (
+	"fmt"
+
+	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/engine"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/quantity"
 )
+
+// fleet is the fleet now. Pods that wait are left out, so that cost and bound are for the same pods.
+func (w *world) fleet(m engine.Memory) (Fleet, error) {
+	var d cluster.Delta
+	for p := range w.snapshot.EachPod() {
+		if p.Node == "" && p.Moves() {
+			d.Removed.Pods = append(d.Removed.Pods, p.ID())
+		}
+	}
+	in := w.input(m)
+	if len(d.Removed.Pods) > 0 {
+		running, err := w.snapshot.Apply(d)
+		if err != nil {
+			return Fleet{}, fmt.Errorf("forecast: %w", err)
+		}
+		in.Snapshot = running
+	}
+	out := fleetOf(in, w.prices)
+	out.Waiting = int64(len(d.Removed.Pods))
+	return out, nil
+}
 
 // fleetOf is the fleet of the snapshot. What plans count for each node beside its bill is left
 // out, so that cost and bound are dollars that are paid.

@@ -53,13 +53,14 @@ type Answer struct {
 	Steps   int
 }
 
-// Fleet is the nodes of NodePools at a time.
+// Fleet is the nodes of NodePools at a time, and the pods that run then.
 type Fleet struct {
 	Nodes             int
 	Pods              int64 // that run on these nodes and move if their node is deleted
 	Elsewhere         int64 // the same of all other nodes
+	Waiting           int64 // pods that run nowhere: nothing else here counts them
 	Used, Allocatable quantity.Resources
-	Audit             plan.Audit
+	Audit             plan.Audit // without the pods that wait
 	// Static is what the nodes of static NodePools cost, which Audit leaves out: they stay whatever
 	// the pods need.
 	Static quantity.Money
@@ -106,7 +107,10 @@ func Play(q Question) (Answer, error) {
 			return Answer{}, err
 		}
 	}
-	w.answer.Now = fleetOf(w.input(engine.Memory{}), w.prices)
+	var err error
+	if w.answer.Now, err = w.fleet(engine.Memory{}); err != nil {
+		return Answer{}, err
+	}
 	if q.Scratch || len(q.Remade) > 0 {
 		w.leaveOut()
 		if err := w.write(); err != nil {
@@ -119,8 +123,10 @@ func Play(q Question) (Answer, error) {
 	}
 	in := w.input(memory)
 	w.answer.Unsettled = w.unsettled()
-	w.answer.Then, w.answer.Standings = fleetOf(in, w.prices), engine.Standings(in)
-	w.answer.Played = w.now.Sub(q.Now)
+	w.answer.Standings, w.answer.Played = engine.Standings(in), w.now.Sub(q.Now)
+	if w.answer.Then, err = w.fleet(memory); err != nil {
+		return Answer{}, err
+	}
 	return w.answer, nil
 }
 

@@ -300,3 +300,20 @@ func TestPlay_ThatNodesExpireLaterIsNothingToWaitFor(t *testing.T) {
 		t.Errorf("settled %v, %d removals", a.Settled, len(a.Removals))
 	}
 }
+
+// A pod that waits is no pod of the fleet that is there.
+func TestPlay_TheBoundOfAFleetIsForThePodsThatRun(t *testing.T) {
+	t.Parallel()
+	o := world(3)
+	alone := play(t, o, nil).Now
+	for i := range 20 {
+		o.Pods = append(o.Pods, pod(fmt.Sprint("w", i), ""))
+	}
+	a := play(t, o, nil)
+	if a.Now.Audit.Proof.Bound != alone.Audit.Proof.Bound || a.Now.Waiting != 20 || a.Now.Pods != 3 {
+		t.Errorf("%d pods run and %d wait, bound %s, without the ones that wait %s", a.Now.Pods, a.Now.Waiting, a.Now.Audit.Proof.Bound.Dollars(), alone.Audit.Proof.Bound.Dollars())
+	}
+	if a.Then.Audit.Proof.Bound <= a.Now.Audit.Proof.Bound || a.Then.Waiting != 0 || a.Then.Pods != 23 {
+		t.Errorf("then %+v", a.Then)
+	}
+}
