@@ -71,10 +71,7 @@ func (s *Search) pack(rest []part) bool {
 		var bestWorth int64
 		var row, zone int
 		var price quantity.Money
-		var all, pods int64 // no node holds more
-		for _, p := range rest {
-			all, pods = all+s.classes[p.class].worth*p.n, pods+p.n
-		}
+		all, pods := s.wish(rest) // no node holds more
 		for ri, r := range s.rows {
 			if s.work++; found && quantity.MulDiv(int64(r.Price), bestWorth, all) >= int64(price) {
 				continue
@@ -83,7 +80,11 @@ func (s *Search) pack(rest []part) bool {
 				s.work += len(rest) // as fill counts it: where the search ends does not depend on what is skipped
 				continue
 			}
-			worth, where := s.fill(ri, r, rest)
+			least := int64(0)
+			if found {
+				least = quantity.MulDiv(int64(r.Price), bestWorth, int64(price)) // of what is worth no more, nothing is found below
+			}
+			worth, where := s.fill(ri, r, least)
 			if worth == 0 {
 				continue
 			}
@@ -116,28 +117,51 @@ func mostWorth(net quantity.Resources, perMilliCPU, perMiB, pods int64) int64 {
 	return (max(0, net.MilliCPU)*perMilliCPU+max(0, net.MemoryBytes>>20)*perMiB)/1000 + pods
 }
 
-// fill notes in counts how many pods of each part a node of the row takes, the dearest
-// first. It returns what they are worth, and the zones where the node may be.
-func (s *Search) fill(ri int, r *offer.Row, parts []part) (worth int64, where uint64) {
+// wanted is a part that is being packed. What fill reads for each row is in one place.
+type wanted struct {
+	need           vector
+	n, most, worth int64
+	taken          []uint64 // see class
+	rest           int64    // what this part and those after it are worth
+}
+
+// wish notes what fill packs, and returns what all of it is worth, and how many pods it is.
+func (s *Search) wish(parts []part) (all, pods int64) {
+	s.wanted = slices.Grow(s.wanted[:0], len(parts))[:len(parts)]
+	for i, p := range slices.Backward(parts) {
+		c := &s.classes[p.class]
+		all, pods = all+c.worth*p.n, pods+p.n
+		s.wanted[i] = wanted{c.need, p.n, c.most, c.worth, s.takes(p.class), all}
+	}
+	return all, pods
+}
+
+// fill notes in counts how many pods of each part that is wanted a node of the row takes, the
+// dearest first. It returns what they are worth, and the zones where the node may be; nothing
+// once it is certain that they are not worth more than least.
+func (s *Search) fill(ri int, r *offer.Row, least int64) (worth int64, where uint64) {
 	clear(s.counts)
 	if r.Reserved() && isFull(s, r.Reservation) {
 		return 0, 0
 	}
 	free, where := s.room(r), uint64(math.MaxUint64)&r.Zones
-	s.work += len(parts)
-	for i, p := range parts {
-		c := &s.classes[p.class]
-		in := where & s.takes(p.class, ri)
+	s.work += len(s.wanted) // also of those at which it need not look
+	for i := range s.wanted {
+		p := &s.wanted[i]
+		if worth+p.rest <= least {
+			return 0, 0
+		}
+		in := where & p.taken[ri]
 		if in == 0 {
 			continue
 		}
-		n := min(c.need.count(&free, p.n), c.most)
+		n := min(p.need.count(&free, p.n), p.most)
 		if n == 0 {
 			continue
 		}
 		s.counts[i], where = n, in
-		free.add(&c.need, -n)
-		worth += c.worth * n
+		free.add(&p.need, -n)
+		worth += p.worth * n
 	}
 	return worth, where
 }
@@ -153,8 +177,8 @@ func isFull(s *Search, reservation string) bool {
 	return left <= 0
 }
 
-// takes returns the zones where new nodes of the row take pods of the class.
-func (s *Search) takes(class, row int) (zones uint64) {
+// takes returns, by row, the zones where new nodes take pods of the class.
+func (s *Search) takes(class int) (zones []uint64) {
 	c := &s.classes[class]
 	if c.taken == nil {
 		c.taken = make([]uint64, len(s.rows))
@@ -170,7 +194,7 @@ func (s *Search) takes(class, row int) (zones uint64) {
 			}
 		}
 	}
-	return c.taken[row]
+	return c.taken
 }
 
 func spot(r *offer.Row) bool { return r.CapacityType == label.Spot }

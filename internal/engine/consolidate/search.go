@@ -53,10 +53,11 @@ type Search struct {
 	// counts and best are pods of each part that is being packed: in the row that is
 	// looked at, and in the best so far.
 	counts, best []int64
-	queue        queue // of the first round
-	order        []int // the nodes that run and may be deleted, the most wasteful first
-	done         int   // trials, those of the first round included
-	failed       int   // trials since the shadow was last the cheapest of all
+	wanted       []wanted // what is being packed
+	queue        queue    // of the first round
+	order        []int    // the nodes that run and may be deleted, the most wasteful first
+	done         int      // trials, those of the first round included
+	failed       int      // trials since the shadow was last the cheapest of all
 	// total is what all trials together save, an hour, and highest the most that it has been;
 	// zero until a trial has saved something.
 	// loss is what a trial may lose.
@@ -168,7 +169,7 @@ func (s *Search) Advance(work int) (next *Search, finished bool) {
 		return s, true
 	}
 	n := *s
-	n.shadow, n.counts, n.best = s.shadow.clone(), nil, nil
+	n.shadow, n.counts, n.best, n.wanted = s.shadow.clone(), nil, nil, nil
 	for end := n.work + work; n.work < end; n.done++ {
 		drawn := n.done - len(n.order)
 		switch {

@@ -32,8 +32,14 @@ func (v *vector) fits(free *vector) bool {
 // count returns how many of v fit, up to n.
 func (v *vector) count(free *vector, n int64) int64 {
 	for i, need := range v {
-		if need > 0 {
-			n = min(n, max(0, free[i])/need)
+		if need <= 0 {
+			continue
+		}
+		if need > free[i] {
+			return min(n, 0)
+		}
+		if over, amount := bits.Mul64(uint64(need), uint64(max(0, n))); over > 0 || amount > uint64(free[i]) { // division takes long
+			n = free[i] / need
 		}
 	}
 	return n
@@ -117,6 +123,7 @@ func (n *node) take(p part, c *class) {
 type shadow struct {
 	nodes      []node // those that run, then new ones
 	classes    []class
+	inTurn     turns    // see turns; of no classes, or of fewer, where it has to be made anew
 	resources  []string // the extended ones that count
 	byOrigin   map[origin]int
 	groups     map[string]*cluster.Group // by key: that of the classes

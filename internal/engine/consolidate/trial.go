@@ -193,10 +193,7 @@ func (s *shadow) recall(p part) {
 // placeAll gives the homeless pods places: on nodes that stay and, if fresh is set, on new
 // ones. It says whether all have one.
 func (s *Search) placeAll(fresh bool) bool {
-	s.now.lacking = pickHomeless(s.now.lacking, s.now.homeless)
-	slices.SortFunc(s.now.lacking, func(a, b int) int {
-		return cmp.Or(cmp.Compare(s.classes[b].worth, s.classes[a].worth), strings.Compare(s.classes[a].group.Key, s.classes[b].group.Key), cmp.Compare(a, b))
-	})
+	s.now.lacking = s.turns().pickHomeless(s.now.lacking, s.now.homeless)
 	var rest []part
 	for _, c := range s.now.lacking {
 		if n := s.place(c, s.now.homeless[c]); n > 0 {
@@ -209,10 +206,44 @@ func (s *Search) placeAll(fresh bool) bool {
 	return len(rest) == 0 || len(s.rows) > 0 && s.pack(rest)
 }
 
-// pickHomeless returns the classes that have homeless pods, each once.
-func pickHomeless(classes []int, homeless []int64) []int {
+// turns is the order in which classes are given places: those first whose pods are worth most.
+type turns struct {
+	of      []int // by class: its turn
+	classes []int // by turn
+}
+
+// turns returns the order of the classes. It is made once for all trials, as keys of groups are
+// long and similar.
+func (s *shadow) turns() turns {
+	if len(s.inTurn.of) == len(s.classes) {
+		return s.inTurn
+	}
+	t := turns{of: make([]int, len(s.classes)), classes: make([]int, len(s.classes))}
+	for i := range t.classes {
+		t.classes[i] = i
+	}
+	slices.SortFunc(t.classes, func(a, b int) int {
+		return cmp.Or(cmp.Compare(s.classes[b].worth, s.classes[a].worth), strings.Compare(s.classes[a].group.Key, s.classes[b].group.Key), cmp.Compare(a, b))
+	})
+	for turn, c := range t.classes {
+		t.of[c] = turn
+	}
+	s.inTurn = t
+	return t
+}
+
+// pickHomeless returns the classes that have homeless pods, each once and in turn.
+func (t turns) pickHomeless(classes []int, homeless []int64) []int {
+	classes = slices.DeleteFunc(classes, func(c int) bool { return homeless[c] == 0 })
+	for i, c := range classes {
+		classes[i] = t.of[c]
+	}
 	slices.Sort(classes)
-	return slices.DeleteFunc(slices.Compact(classes), func(c int) bool { return homeless[c] == 0 })
+	classes = slices.Compact(classes)
+	for i, turn := range classes {
+		classes[i] = t.classes[turn]
+	}
+	return classes
 }
 
 // host is a node that takes pods of a class, and how well it suits them.

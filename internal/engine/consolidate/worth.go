@@ -73,6 +73,7 @@ func priceMoves(s *Search) {
 
 // priceFrom notes what the pods of the classes are worth, from the given class on.
 func (s *shadow) priceFrom(first int) {
+	s.inTurn = turns{}
 	for i := range s.classes[first:] {
 		c := &s.classes[first+i]
 		c.worth = max(1, (c.need[0]*s.perMilliCPU+c.need[1]>>20*s.perMiB)/1000)
