@@ -127,7 +127,7 @@ func (u *update) derive(nodes []change[Node], claims []change[Claim], pods []cha
 // again forgets all groups and loads. It returns every node, claim and pod as a
 // change, so that derive files all of them anew.
 func (u *update) again() (nodes []change[Node], claims []change[Claim], pods []change[pod]) {
-	u.groups, u.waiting, u.anti = tree[*Group]{}, tree[none]{}, tree[none]{}
+	u.groups, u.waiting, u.anti, u.unready = tree[*Group]{}, tree[none]{}, tree[none]{}, tree[*pod]{}
 	u.loads, u.rooms, u.kinds, u.bound = tree[*Load]{}, tree[*Load]{}, tree[kindOfNode]{}, Bound{}
 	u.inTransition, u.reserved, u.lots = tree[*Claim]{}, tree[*Claim]{}, tree[Lot]{}
 	for _, n := range u.nodes.rows.list() {

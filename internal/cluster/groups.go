@@ -276,6 +276,13 @@ func (u *update) ownGroup(key string) *Group {
 func (u *update) count(p *pod, n int64) {
 	g := u.ownGroup(p.key)
 	g.size += int(n)
+	if p.NotReady && !p.Deleting {
+		if n > 0 {
+			u.unready = u.unready.put(u.edit, p.ID(), p)
+		} else {
+			u.unready = u.unready.remove(u.edit, p.ID())
+		}
+	}
 	switch {
 	case p.Node != "":
 		g.bound += n

@@ -60,7 +60,11 @@ func naive(o Objects) []string {
 	for _, n := range o.Nodes {
 		nodes[n.Name] = &account{daemons: map[string]quantity.Resources{}}
 	}
+	var unready []Pod
 	for _, p := range o.Pods {
+		if p.NotReady && !p.Deleting {
+			unready = append(unready, p)
+		}
 		shape := p.Shape
 		if p.Pinned {
 			shape.NodeAffinity = nil
@@ -112,7 +116,8 @@ func naive(o Objects) []string {
 		out = append(out, n.say("node "+name))
 		all.Pods, all.Moving = all.Pods+int64(n.bound), all.Moving+int64(n.moving)
 	}
-	out = append(out, fmt.Sprintf("all nodes: %+v", all))
+	slices.SortFunc(unready, func(a, b Pod) int { return cmp.Compare(a.ID(), b.ID()) }) // as Snapshot.Unready lists them
+	out = append(out, fmt.Sprintf("all nodes: %+v, not ready: %v", all, ids(unready)))
 	for _, c := range o.Claims {
 		n := nodes[c.Node]
 		i := slices.IndexFunc(o.Nodes, func(n Node) bool { return n.Name == c.Node })
@@ -179,7 +184,11 @@ func indexed(s Snapshot) []string {
 		}
 		out = append(out, a.say("node "+n.Node.Name))
 	}
-	out = append(out, fmt.Sprintf("all nodes: %+v", s.Bound()))
+	var unready []Pod
+	for p := range s.Unready() {
+		unready = append(unready, *p)
+	}
+	out = append(out, fmt.Sprintf("all nodes: %+v, not ready: %v", s.Bound(), ids(unready)))
 	for _, c := range s.InTransition() {
 		out = append(out, "unsettled "+c.Name)
 	}

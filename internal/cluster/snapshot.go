@@ -36,6 +36,7 @@ type Snapshot struct {
 
 	groups        tree[*Group]
 	waiting, anti tree[none] // keys of groups: with pending pods; with pods that keep others away
+	unready       tree[*pod] // those that are NotReady and not Deleting, by namespace/name
 	loads         tree[*Load]
 	bound         Bound
 	rooms         tree[*Load] // by free room
@@ -81,6 +82,18 @@ func (s Snapshot) Pods() []Pod {
 func (s Snapshot) EachPod() iter.Seq[*Pod] {
 	return func(yield func(*Pod) bool) {
 		for _, p := range s.pods.rows.all() {
+			if !yield(&p.Pod) {
+				return
+			}
+		}
+	}
+}
+
+// Unready returns the pods that are NotReady and not Deleting, by namespace/name. Callers must
+// not change them.
+func (s Snapshot) Unready() iter.Seq[*Pod] {
+	return func(yield func(*Pod) bool) {
+		for _, p := range s.unready.all() {
 			if !yield(&p.Pod) {
 				return
 			}

@@ -103,6 +103,17 @@ func (l *Load) EvictionCost() int64 { return l.evictions }
 // Pods returns the bound pods, by id.
 func (n *NodeState) Pods() iter.Seq[Pod] { return each(n.pods) }
 
+// EachPod returns the same pods as Pods, without copies; callers must not change them.
+func (n *NodeState) EachPod() iter.Seq[*Pod] {
+	return func(yield func(*Pod) bool) {
+		for _, p := range n.pods {
+			if !yield(&p.Pod) {
+				return
+			}
+		}
+	}
+}
+
 // Count returns how many pods are bound.
 func (n *NodeState) Count() int { return len(n.pods) }
 

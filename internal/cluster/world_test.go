@@ -87,7 +87,7 @@ func (d *dice) pod() Pod {
 	p.Node, p.Nominated = d.one("", "", "n0", "n1", "n2"), d.one("", "", "n0", "n1")
 	p.NominatedByUs = p.Nominated != "" && d.roll(3) == 1
 	p.Created = time.Unix(int64(d.roll(3)), int64(d.roll(2)))
-	p.Deleting, p.DoNotDisrupt, p.Pinned = d.roll(6) == 1, d.roll(6) == 1, d.roll(4) == 1
+	p.Deleting, p.DoNotDisrupt, p.Pinned, p.NotReady = d.roll(6) == 1, d.roll(6) == 1, d.roll(4) == 1, d.roll(4) == 1
 	if p.Pinned {
 		p.Owner.Kind, p.Owner.UID = "DaemonSet", d.one("uid-d0", "uid-d1")
 	}
@@ -265,6 +265,9 @@ func view(s Snapshot) []string {
 		unsettled = append(unsettled, fmt.Sprintf("%+v", *c))
 	}
 	say("unsettled %v", unsettled)
+	for p := range s.Unready() {
+		say("not ready %s", p.ID())
+	}
 	for _, pool := range []string{"", "q", "qq"} {
 		say("in pool %q: %+v", pool, slices.Collect(s.Lots(pool)))
 	}

@@ -16,18 +16,14 @@ import (
 type Judge struct {
 	view.View
 	memory   *memory.Memory
-	budgets  map[string][]*cluster.PodBudget // by namespace
-	promised map[*cluster.PodBudget]int64    // evictions of nodes that go; see AwaitsDrains
+	budgets  map[string]*budgetsIn        // by namespace
+	promised map[*cluster.PodBudget]int64 // evictions of nodes that go; see AwaitsDrains
 	short    shortages
 }
 
 // NewJudge returns a judge of the view's nodes.
 func NewJudge(v view.View, m *memory.Memory) *Judge {
-	j := &Judge{View: v, memory: m, budgets: map[string][]*cluster.PodBudget{}, promised: map[*cluster.PodBudget]int64{}}
-	all := v.Snapshot.PodBudgets()
-	for i := range all {
-		j.budgets[all[i].Namespace] = append(j.budgets[all[i].Namespace], &all[i])
-	}
+	j := &Judge{View: v, memory: m, budgets: budgetsByNamespace(v.Snapshot.PodBudgets()), promised: map[*cluster.PodBudget]int64{}}
 	j.promiseLeaving()
 	return j
 }
@@ -80,12 +76,11 @@ func (j *Judge) Stays(c *cluster.Claim, reason plan.DeleteReason) (why plan.Stay
 // announced node waits for it, and must not wait if another pod keeps it for good.
 func (j *Judge) podsStay(state *cluster.NodeState, keep bool) (why plan.Stay, until time.Time) {
 	var budgeted plan.Stay
-	for p := range state.Pods() {
+	for p := range state.EachPod() {
 		if p.Deleting {
 			continue
 		}
-		g, _ := j.Snapshot.GroupOf(p.ID())
-		if at, cooling := j.memory.CoolsDown(g.Kind, &p, j.Now); cooling && p.Moves() {
+		if at, cooling := j.memory.CoolsDown(j.kindOf(p), p, j.Now); cooling && p.Moves() {
 			return plan.Stay{Reason: plan.PodSettles, Detail: p.ID()}, at
 		}
 		if !keep {
@@ -103,20 +98,24 @@ func (j *Judge) podsStay(state *cluster.NodeState, keep bool) (why plan.Stay, un
 		if p.Shape.Gang.Name != "" {
 			return plan.Stay{Reason: plan.PodOfGang, Detail: p.ID()}, time.Time{}
 		}
-		switch list := j.budgetsOf(&p); {
+		switch list := j.budgetsOf(p); {
 		case len(list) > 1 && !p.NotStarted:
 			return plan.Stay{Reason: plan.PodBudgets, Detail: p.ID() + ": " + names(list)}, time.Time{}
-		case len(list) == 1 && !list[0].Evicts(&p) && budgeted.Reason == "":
+		case len(list) == 1 && !list[0].Evicts(p) && budgeted.Reason == "":
 			budgeted = plan.Stay{Reason: plan.PodBudget, Detail: list[0].ID() + " of pod " + p.ID()}
 		}
 	}
 	return budgeted, time.Time{}
 }
 
-// budgetsOf returns the PodDisruptionBudgets that select the pod. The labels of its group
-// do not decide: they are only those that other pods look at.
-func (j *Judge) budgetsOf(p *cluster.Pod) []*cluster.PodBudget {
-	return pick.Those(j.budgets[p.Namespace], func(b *cluster.PodBudget) bool { return b.Selects(p.Namespace, p.Labels) })
+// kindOf returns the kind of a pod that has no owner; "" for others, as their controllers tell
+// when they were evicted.
+func (j *Judge) kindOf(p *cluster.Pod) string {
+	if p.Owner != (cluster.Owner{}) {
+		return ""
+	}
+	g, _ := j.Snapshot.GroupOf(p.ID())
+	return g.Kind
 }
 
 // names returns the names of the budgets, sorted.

@@ -24,9 +24,9 @@ func (j *Judge) evictionsOf(state *cluster.NodeState) (out []evictions) {
 		return nil
 	}
 	index := map[*cluster.PodBudget]int{}
-	for p := range state.Pods() {
-		list := j.budgetsOf(&p)
-		if !p.Moves() || len(list) != 1 || list[0].EvictsFreely(&p) {
+	for p := range state.EachPod() {
+		list := j.budgetsOf(p)
+		if !p.Moves() || len(list) != 1 || list[0].EvictsFreely(p) {
 			continue
 		}
 		i, known := index[list[0]]
@@ -53,7 +53,7 @@ func (j *Judge) promiseLeaving() {
 			continue
 		}
 		protected := false
-		for p := range state.Pods() {
+		for p := range state.EachPod() {
 			protected = protected || !p.Deleting && p.Protected(j.Now)
 		}
 		if !protected {

@@ -26,8 +26,8 @@ type shortages struct {
 // replicasStay says which pod of the node is a ready replica of a controller that lacks
 // others.
 func (j *Judge) replicasStay(state *cluster.NodeState) plan.Stay {
-	for p := range state.Pods() {
-		if of := controllerOf(&p); of != "" && p.Moves() && !p.NotReady && j.short.lacks(j, of) && len(j.budgetsOf(&p)) == 0 {
+	for p := range state.EachPod() {
+		if of := controllerOf(p); of != "" && p.Moves() && !p.NotReady && j.short.lacks(j, of) && len(j.budgetsOf(p)) == 0 {
 			return plan.Stay{Reason: plan.ReplicasLate, Detail: p.ID()}
 		}
 	}
@@ -44,11 +44,11 @@ func (s *shortages) lacks(j *Judge, controller string) bool {
 	return late > 0 && late >= plan.AtOnce(s.all[controller])
 }
 
-// count looks at all pods, and a second time only where a replica is late.
+// count looks at all pods only where a replica is late.
 func (s *shortages) count(j *Judge) {
 	s.counted, s.late, s.all = true, map[string]int64{}, map[string]int64{}
-	for p := range j.Snapshot.EachPod() {
-		if p.NotReady && !p.Deleting && !j.Now.Before(p.Created.Add(readyWithin)) {
+	for p := range j.Snapshot.Unready() {
+		if !j.Now.Before(p.Created.Add(readyWithin)) {
 			if of := controllerOf(p); of != "" {
 				s.late[of]++
 			}
