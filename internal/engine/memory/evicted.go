@@ -41,25 +41,35 @@ type EvictedOf struct {
 // Evict notes that pods of the kind are evicted now from a node of the pool, and whether
 // that is to save money. They are of these controllers.
 func (m *Memory) Evict(kind, pool string, saves bool, now time.Time, controllers ...string) {
+	m.ownEvicted()
+	m.evict(kind, pool, saves, now, controllers)
+}
+
+// ownEvicted gives the memory lists of evictions of its own, which can be changed.
+func (m *Memory) ownEvicted() {
+	m.Evicted, m.EvictedOf = slices.Clone(m.Evicted), slices.Clone(m.EvictedOf)
+}
+
+// evict is Evict for a memory that has lists of its own. It returns what is noted of the kind.
+func (m *Memory) evict(kind, pool string, saves bool, now time.Time, controllers []string) *Evicted {
 	m.evictOf(controllers, now)
-	list := slices.Clone(m.Evicted)
 	i, found := m.findEvicted(kind)
 	if !found {
 		// The API server gives pods the second in which they were created.
-		list = slices.Insert(list, i, Evicted{Kind: kind, First: now.Truncate(time.Second)})
+		m.Evicted = slices.Insert(m.Evicted, i, Evicted{Kind: kind, First: now.Truncate(time.Second)})
 	}
-	if list[i].Last = now; saves {
-		if !now.Before(list[i].Saving.Add(UndoneWithin)) {
-			list[i].Saved = 0
+	e := &m.Evicted[i]
+	if e.Last = now; saves {
+		if !now.Before(e.Saving.Add(UndoneWithin)) {
+			e.Saved = 0
 		}
-		list[i].Saving, list[i].Pool = now, pool
+		e.Saving, e.Pool = now, pool
 	}
-	m.Evicted = list
+	return e
 }
 
 // evictOf notes that pods of the controllers are evicted now.
 func (m *Memory) evictOf(controllers []string, now time.Time) {
-	m.EvictedOf = slices.Clone(m.EvictedOf)
 	for _, c := range controllers {
 		i, found := m.findEvictedOf(c)
 		if !found {
@@ -108,17 +118,18 @@ func Staying(s cluster.Snapshot) func(*cluster.Group) int64 {
 // noteDeletions notes the evictions of the deletions that were carried out since the last
 // plan, and forgets those that were declined.
 func (m *Memory) noteDeletions(s cluster.Snapshot) {
+	if len(m.Evicting) > 0 {
+		m.ownEvicted() // once: a plan deletes many nodes, and pods of many kinds may have been evicted
+	}
 	for _, x := range m.Evicting {
 		if c, there := s.Claim(x.Claim); there && c.UID == x.UID && !c.Deleting {
 			continue
 		}
 		for _, pods := range x.Pods {
-			m.Evict(pods.Kind, x.Pool, x.Saves, x.At, pods.Controllers...)
+			e := m.evict(pods.Kind, x.Pool, x.Saves, x.At, pods.Controllers)
 			if !x.Saves {
 				continue
 			}
-			i, _ := m.findEvicted(pods.Kind)
-			e := &m.Evicted[i] // of a list of its own
 			if e.Saved == 0 {
 				e.Of = pods.Of
 			}
