@@ -93,11 +93,19 @@ func (s Snapshot) SourcesOf(c *Claim) (out []Claim) {
 		return nil
 	}
 	for _, source := range c.Move.Sources {
-		if x, there := s.Claim(source.Claim); there && x.UID == source.UID && !x.Leaving() {
-			out = append(out, x)
+		if x, there := s.claims.rows.get(source.Claim); there && x.UID == source.UID && !x.Leaving() {
+			out = append(out, *x)
 		}
 	}
 	return out
+}
+
+// Replaces says whether SourcesOf returns any, without copies.
+func (s Snapshot) Replaces(c *Claim) bool {
+	return c.Move != nil && !c.Leaving() && slices.ContainsFunc(c.Move.Sources, func(source Source) bool {
+		x, there := s.claims.rows.get(source.Claim)
+		return there && x.UID == source.UID && !x.Leaving()
+	})
 }
 
 // steady says whether the claim needs no attention. l is the load of its node.

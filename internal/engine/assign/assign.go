@@ -89,7 +89,7 @@ func (a *Assigner) FillAll(minPriority int32) {
 // KeepMoves puts pods of nodes about to be deleted on the nodes that replace theirs, before
 // others can take the room.
 func KeepMoves(a *Assigner) {
-	replaces := func(h *room.Host) bool { return len(a.Snapshot.SourcesOf(h.Claim)) > 0 }
+	replaces := func(h *room.Host) bool { return a.Snapshot.Replaces(h.Claim) }
 	if len(a.Going) == 0 || !slices.ContainsFunc(a.Room.Coming, replaces) {
 		return
 	}
@@ -169,7 +169,7 @@ func FillPlaces(a *Assigner) {
 			if !up {
 				continue
 			}
-			if h := a.Room.Node(state); h != nil && h.Stage <= room.StageKept && !a.leftOut(c, h) {
+			if h := a.Room.Node(state); h != nil && h.Stage <= room.StageKept && !a.leftOut(c, h) && c.Levels[c.Level].Shape.Requests.Fits(h.Free) {
 				h.Take(a.Journal, c, c.Level, min(c.Count(), p.Most-state.CountOf(c.Group.Kind)))
 			}
 		}

@@ -23,7 +23,7 @@ func (j *Judge) KeepsEmpty(c *cluster.Claim) plan.Stay {
 // staysEmpty says why the node stays however long it is empty.
 func (j *Judge) staysEmpty(c *cluster.Claim) plan.Stay {
 	pool, _ := j.Snapshot.Pool(c.Pool)
-	if len(j.Snapshot.SourcesOf(c)) > 0 {
+	if j.Snapshot.Replaces(c) {
 		return plan.Stay{Reason: plan.Replaces, Detail: c.Move.ID}
 	}
 	if pool.Static && c.Initialized {
