@@ -46,7 +46,7 @@ func (im *Image) Of(q Question) bool {
 // What CPU and memory are worth stays as it was.
 func (im *Image) With(put []Node, removed []string) *Revision {
 	s := *im.search
-	s.shadow, s.counts, s.best, s.wanted = s.shadow.copy(), nil, nil, nil
+	s.shadow, s.packing = s.shadow.copy(), packing{}
 	s.work = 0
 	out := &Revision{search: &s}
 	nodes, classes := len(s.nodes), len(s.classes)

@@ -63,7 +63,8 @@ func goodRows(f *offer.Fleet, largest int64) []*offer.Row {
 }
 
 // pack opens new nodes for the pods, which are sorted by worth: again and again the node
-// whose content is worth most for its price. It says whether all pods have a place.
+// whose content is worth most for its price. It says whether all pods have a place, and
+// overwrites the list.
 func (s *Search) pack(rest []part) bool {
 	for len(rest) > 0 {
 		s.counts, s.best = slices.Grow(s.counts[:0], len(rest))[:len(rest)], slices.Grow(s.best[:0], len(rest))[:len(rest)]
@@ -96,16 +97,17 @@ func (s *Search) pack(rest []part) bool {
 		if !found {
 			return false
 		}
-		var taken, left []part
+		left := rest[:0]
+		s.content = s.content[:0]
 		for i, p := range rest {
 			if s.best[i] > 0 {
-				taken = append(taken, part{p.class, s.best[i]})
+				s.content = append(s.content, part{p.class, s.best[i]})
 			}
 			if p.n -= s.best[i]; p.n > 0 {
 				left = append(left, p)
 			}
 		}
-		s.open(row, zone, price, taken)
+		s.open(row, zone, price, s.content)
 		rest = left
 	}
 	return true
@@ -181,7 +183,7 @@ func isFull(s *Search, reservation string) bool {
 func (s *Search) takes(class int) (zones []uint64) {
 	c := &s.classes[class]
 	if c.taken == nil {
-		c.taken = make([]uint64, len(s.rows))
+		taken := make([]uint64, len(s.rows))
 		for i, r := range s.rows {
 			if c.spot && spot(r) {
 				continue
@@ -189,10 +191,11 @@ func (s *Search) takes(class int) (zones []uint64) {
 			for m := r.Zones; m != 0; m &= m - 1 {
 				z := bits.TrailingZeros64(m)
 				if (c.zone == "" || c.zone == s.Fleet.Zones[z]) && fit.Node(c.group.Shape, r.Labels(z), s.Fleet.Pools[r.Pool].Taints) {
-					c.taken[i] |= 1 << z
+					taken[i] |= 1 << z
 				}
 			}
 		}
+		c.taken = taken
 	}
 	return c.taken
 }

@@ -45,19 +45,26 @@ type Question struct {
 	Alike bool
 }
 
+// packing is what a trial packs on new nodes. A copy of a search has its own.
+type packing struct {
+	// counts and best are pods of each part that is being packed: in the row that is
+	// looked at, and in the best so far.
+	counts, best []int64
+	wanted       []wanted // the parts
+	rest         []part   // what has no place on nodes that run
+	content      []part   // of the node that is opened
+}
+
 // Search is a search that is made in slices. A Search is a value that Go does not change.
 type Search struct {
 	*Question
 	*shadow
 	rows []*offer.Row
-	// counts and best are pods of each part that is being packed: in the row that is
-	// looked at, and in the best so far.
-	counts, best []int64
-	wanted       []wanted // what is being packed
-	queue        queue    // of the first round
-	order        []int    // the nodes that run and may be deleted, the most wasteful first
-	done         int      // trials, those of the first round included
-	failed       int      // trials since the shadow was last the cheapest of all
+	packing
+	queue  queue // of the first round
+	order  []int // the nodes that run and may be deleted, the most wasteful first
+	done   int   // trials, those of the first round included
+	failed int   // trials since the shadow was last the cheapest of all
 	// total is what all trials together save, an hour, and highest the most that it has been;
 	// zero until a trial has saved something.
 	// loss is what a trial may lose.
@@ -169,7 +176,7 @@ func (s *Search) Advance(work int) (next *Search, finished bool) {
 		return s, true
 	}
 	n := *s
-	n.shadow, n.counts, n.best, n.wanted = s.shadow.clone(), nil, nil, nil
+	n.shadow, n.packing = s.shadow.clone(), packing{}
 	for end := n.work + work; n.work < end; n.done++ {
 		drawn := n.done - len(n.order)
 		switch {

@@ -62,7 +62,7 @@ type class struct {
 	// counts the rules of ruled pods about other pods only in part: see Uncounted.
 	fixed, named, ruled bool
 	accepts             []int8   // by kind of node: 0 not known, 1 no, 2 yes
-	taken               []uint64 // by row: zones where a new node takes the pods; nil until asked for
+	taken               []uint64 // by row: zones where a new node takes the pods; nil until asked for, and never changed then
 }
 
 // origin is what pods of one class have in common.
@@ -193,8 +193,7 @@ func (s *shadow) clone() *shadow {
 func (s *shadow) ownClasses() {
 	s.classes = slices.Clone(s.classes)
 	for i := range s.classes {
-		c := &s.classes[i]
-		c.accepts, c.taken = slices.Clone(c.accepts), slices.Clone(c.taken)
+		s.classes[i].accepts = slices.Clone(s.classes[i].accepts)
 	}
 	s.kinds.known, s.kinds.fresh = maps.Clone(s.kinds.known), slices.Clone(s.kinds.fresh)
 }

@@ -194,7 +194,7 @@ func (s *shadow) recall(p part) {
 // ones. It says whether all have one.
 func (s *Search) placeAll(fresh bool) bool {
 	s.now.lacking = s.turns().pickHomeless(s.now.lacking, s.now.homeless)
-	var rest []part
+	rest := s.rest[:0]
 	for _, c := range s.now.lacking {
 		if n := s.place(c, s.now.homeless[c]); n > 0 {
 			if !fresh || s.now.standIn {
@@ -203,6 +203,7 @@ func (s *Search) placeAll(fresh bool) bool {
 			rest = append(rest, part{c, n})
 		}
 	}
+	s.rest = rest
 	return len(rest) == 0 || len(s.rows) > 0 && s.pack(rest)
 }
 
@@ -351,6 +352,7 @@ func (s *Search) open(row int, zone int, price quantity.Money, parts []part) {
 		price: price, labels: r.Labels(zone), taints: s.Fleet.Pools[r.Pool].Taints, free: s.room(r),
 		kind: s.kindOfRow(row, zone), zone: s.Fleet.Zones[zone], spot: spot(r), in: r.Reservation, ticket: s.now.ticket,
 	}
+	n.guests = make([]part, 0, len(parts))
 	for _, p := range parts {
 		n.take(p, &s.classes[p.class])
 	}
