@@ -72,7 +72,7 @@ func (s *Search) pack(rest []part) bool {
 		var bestWorth int64
 		var row, zone int
 		var price quantity.Money
-		all, pods := s.wish(rest) // no node holds more
+		all, pods := wish(rest, s) // no node holds more
 		for ri, r := range s.rows {
 			if s.work++; found && quantity.MulDiv(int64(r.Price), bestWorth, all) >= int64(price) {
 				continue
@@ -81,11 +81,11 @@ func (s *Search) pack(rest []part) bool {
 				s.work += len(rest) // as fill counts it: where the search ends does not depend on what is skipped
 				continue
 			}
-			least := int64(0)
+			minWorth := int64(0)
 			if found {
-				least = quantity.MulDiv(int64(r.Price), bestWorth, int64(price)) // of what is worth no more, nothing is found below
+				minWorth = quantity.MulDiv(int64(r.Price), bestWorth, int64(price)) // of what is worth no more, nothing is found below
 			}
-			worth, where := s.fill(ri, r, least)
+			worth, where := s.fill(ri, r, minWorth)
 			if worth == 0 {
 				continue
 			}
@@ -128,7 +128,7 @@ type wanted struct {
 }
 
 // wish notes what fill packs, and returns what all of it is worth, and how many pods it is.
-func (s *Search) wish(parts []part) (all, pods int64) {
+func wish(parts []part, s *Search) (all, pods int64) {
 	s.wanted = slices.Grow(s.wanted[:0], len(parts))[:len(parts)]
 	for i, p := range slices.Backward(parts) {
 		c := &s.classes[p.class]
@@ -140,8 +140,8 @@ func (s *Search) wish(parts []part) (all, pods int64) {
 
 // fill notes in counts how many pods of each part that is wanted a node of the row takes, the
 // dearest first. It returns what they are worth, and the zones where the node may be; nothing
-// once it is certain that they are not worth more than least.
-func (s *Search) fill(ri int, r *offer.Row, least int64) (worth int64, where uint64) {
+// once it is certain that they are not worth more than minWorth.
+func (s *Search) fill(ri int, r *offer.Row, minWorth int64) (worth int64, where uint64) {
 	clear(s.counts)
 	if r.Reserved() && isFull(s, r.Reservation) {
 		return 0, 0
@@ -150,7 +150,7 @@ func (s *Search) fill(ri int, r *offer.Row, least int64) (worth int64, where uin
 	s.work += len(s.wanted) // also of those at which it need not look
 	for i := range s.wanted {
 		p := &s.wanted[i]
-		if worth+p.rest <= least {
+		if worth+p.rest <= minWorth {
 			return 0, 0
 		}
 		in := where & p.taken[ri]

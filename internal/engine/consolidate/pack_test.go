@@ -38,7 +38,7 @@ func TestMostWorth_IsAtLeastWhatARowIsFilledWith(t *testing.T) {
 		}
 		slices.Reverse(parts)
 		s.counts = make([]int64, len(parts))
-		s.wish(parts)
+		wish(parts, s)
 		worth, _ := s.fill(0, &r, 0)
 		if most := mostWorth(r.Net, s.perMilliCPU, s.perMiB, pods); worth > most {
 			t.Fatalf("the row is filled with %d, and holds %d", worth, most)

@@ -38,7 +38,7 @@ func (v *vector) count(free *vector, n int64) int64 {
 		if need > free[i] {
 			return min(n, 0)
 		}
-		if over, amount := bits.Mul64(uint64(need), uint64(max(0, n))); over > 0 || amount > uint64(free[i]) { // division takes long
+		if high, low := bits.Mul64(uint64(need), uint64(max(0, n))); high > 0 || low > uint64(free[i]) { // division takes long
 			n = free[i] / need
 		}
 	}

@@ -193,7 +193,10 @@ func (s *shadow) recall(p part) {
 // placeAll gives the homeless pods places: on nodes that stay and, if fresh is set, on new
 // ones. It says whether all have one.
 func (s *Search) placeAll(fresh bool) bool {
-	s.now.lacking = s.turns().pickHomeless(s.now.lacking, s.now.homeless)
+	if len(s.inTurn.of) != len(s.classes) {
+		s.inTurn = turnsOf(s.classes)
+	}
+	s.now.lacking = s.inTurn.pickHomeless(s.now.lacking, s.now.homeless)
 	rest := s.rest[:0]
 	for _, c := range s.now.lacking {
 		if n := s.place(c, s.now.homeless[c]); n > 0 {
@@ -213,23 +216,19 @@ type turns struct {
 	classes []int // by turn
 }
 
-// turns returns the order of the classes. It is made once for all trials, as keys of groups are
+// turnsOf returns the order of the classes. It is made once for all trials, as keys of groups are
 // long and similar.
-func (s *shadow) turns() turns {
-	if len(s.inTurn.of) == len(s.classes) {
-		return s.inTurn
-	}
-	t := turns{of: make([]int, len(s.classes)), classes: make([]int, len(s.classes))}
+func turnsOf(classes []class) turns {
+	t := turns{of: make([]int, len(classes)), classes: make([]int, len(classes))}
 	for i := range t.classes {
 		t.classes[i] = i
 	}
 	slices.SortFunc(t.classes, func(a, b int) int {
-		return cmp.Or(cmp.Compare(s.classes[b].worth, s.classes[a].worth), strings.Compare(s.classes[a].group.Key, s.classes[b].group.Key), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(classes[b].worth, classes[a].worth), strings.Compare(classes[a].group.Key, classes[b].group.Key), cmp.Compare(a, b))
 	})
 	for turn, c := range t.classes {
 		t.of[c] = turn
 	}
-	s.inTurn = t
 	return t
 }
 

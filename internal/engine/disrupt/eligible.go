@@ -80,7 +80,7 @@ func (j *Judge) podsStay(state *cluster.NodeState, keep bool) (why plan.Stay, un
 		if p.Deleting {
 			continue
 		}
-		if at, cooling := j.memory.CoolsDown(j.kindOf(p), p, j.Now); cooling && p.Moves() {
+		if at, cooling := j.memory.CoolsDown(kindOf(p, j.Snapshot), p, j.Now); cooling && p.Moves() {
 			return plan.Stay{Reason: plan.PodSettles, Detail: p.ID()}, at
 		}
 		if !keep {
@@ -110,11 +110,11 @@ func (j *Judge) podsStay(state *cluster.NodeState, keep bool) (why plan.Stay, un
 
 // kindOf returns the kind of a pod that has no owner; "" for others, as their controllers tell
 // when they were evicted.
-func (j *Judge) kindOf(p *cluster.Pod) string {
+func kindOf(p *cluster.Pod, s cluster.Snapshot) string {
 	if p.Owner != (cluster.Owner{}) {
 		return ""
 	}
-	g, _ := j.Snapshot.GroupOf(p.ID())
+	g, _ := s.GroupOf(p.ID())
 	return g.Kind
 }
 

@@ -41,17 +41,12 @@ type EvictedOf struct {
 // Evict notes that pods of the kind are evicted now from a node of the pool, and whether
 // that is to save money. They are of these controllers.
 func (m *Memory) Evict(kind, pool string, saves bool, now time.Time, controllers ...string) {
-	m.ownEvicted()
-	m.evict(kind, pool, saves, now, controllers)
-}
-
-// ownEvicted gives the memory lists of evictions of its own, which can be changed.
-func (m *Memory) ownEvicted() {
 	m.Evicted, m.EvictedOf = slices.Clone(m.Evicted), slices.Clone(m.EvictedOf)
+	evict(kind, pool, saves, now, controllers, m)
 }
 
-// evict is Evict for a memory that has lists of its own. It returns what is noted of the kind.
-func (m *Memory) evict(kind, pool string, saves bool, now time.Time, controllers []string) *Evicted {
+// evict is Memory.Evict for a memory that has lists of its own. It returns what is noted of the kind.
+func evict(kind, pool string, saves bool, now time.Time, controllers []string, m *Memory) *Evicted {
 	m.evictOf(controllers, now)
 	i, found := m.findEvicted(kind)
 	if !found {
@@ -119,14 +114,14 @@ func Staying(s cluster.Snapshot) func(*cluster.Group) int64 {
 // plan, and forgets those that were declined.
 func (m *Memory) noteDeletions(s cluster.Snapshot) {
 	if len(m.Evicting) > 0 {
-		m.ownEvicted() // once: a plan deletes many nodes, and pods of many kinds may have been evicted
+		m.Evicted, m.EvictedOf = slices.Clone(m.Evicted), slices.Clone(m.EvictedOf) // once: a plan deletes many nodes, and pods of many kinds may have been evicted
 	}
 	for _, x := range m.Evicting {
 		if c, there := s.Claim(x.Claim); there && c.UID == x.UID && !c.Deleting {
 			continue
 		}
 		for _, pods := range x.Pods {
-			e := m.evict(pods.Kind, x.Pool, x.Saves, x.At, pods.Controllers)
+			e := evict(pods.Kind, x.Pool, x.Saves, x.At, pods.Controllers, m)
 			if !x.Saves {
 				continue
 			}
