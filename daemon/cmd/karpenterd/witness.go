@@ -31,6 +31,12 @@ func (w witness) LaunchFailed(c *v1.NodeClaim, err error) {
 	}
 }
 
+// Created is told of each NodeClaim that was created.
+func (w witness) Created(l plan.Launch) {
+	w.Recorder.Created(l)
+	w.page.Launched(l, time.Now())
+}
+
 func (w witness) Registered(c *v1.NodeClaim, node string) {
 	w.Recorder.Registered(c, node)
 	w.pools.Registered(c)

@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -49,6 +50,7 @@ type Page struct {
 	made      int // decisions so far
 	points    []point
 	saved     savings
+	empty     savings // nodes that no pod needed
 
 	viewers viewers
 }
@@ -59,27 +61,35 @@ type numbered struct {
 	decision
 }
 
-// savings is what the removals that were made to save money have saved: what each node cost an
-// hour, less what the nodes cost that were launched in their place, for as long as it is ago.
+// savings is by how much removals have cut the cost: what each node cost an hour when it was
+// removed, less what the nodes cost that are there in its place.
 type savings struct {
 	removals int
 	rate     quantity.Money // an hour
-	until    time.Time      // sum is what was saved until then
-	sum      float64        // dollars
+	// charged are the replacements whose cost has been taken off the rate. A move may take several
+	// nodes away, one after the other.
+	charged map[string]bool
 }
 
-// change adds to the rate.
-func (s *savings) change(by quantity.Money, now time.Time) {
-	s.sum, s.until = s.at(now), now
-	s.rate = s.rate.Add(by)
-}
-
-// at is the sum at the time, in dollars.
-func (s *savings) at(now time.Time) float64 {
-	if s.until.IsZero() {
-		return 0
+// removed counts a node that was removed to save money. What replaces it are the NodeClaims that
+// carry its move: those that failed, or that nothing needed, are not among them any more.
+func (s *savings) removed(d plan.Delete, prices view.View) {
+	s.removals++
+	s.rate = s.rate.Add(max(d.Saves, 0))
+	there := map[string]bool{}
+	for c := range prices.Snapshot.EachClaim() {
+		if s.charged[c.Name] {
+			there[c.Name] = true
+			continue
+		}
+		if c.Move == nil || c.Deleting || !slices.ContainsFunc(c.Move.Sources, func(x cluster.Source) bool { return x.Claim == d.Claim }) {
+			continue
+		}
+		if price, known := prices.PriceOf(*c); known {
+			s.rate, there[c.Name] = s.rate.Add(-price), true
+		}
 	}
-	return s.sum + dollars(s.rate)*now.Sub(s.until).Hours()
+	s.charged = there
 }
 
 // Begin says that this replica decides from now on.
@@ -97,15 +107,19 @@ func (p *Page) Note(after engine.Input, decided plan.Plan) {
 		p.since = after.Now
 	}
 	p.input, p.outcomes = after, decided.Outcomes
-	for _, a := range decided.Actions {
-		if l, is := a.(plan.Launch); is {
-			p.add(launched(l, after.Now))
-			if l.Move != nil && plan.DeleteReason(l.Move.Reason).Traits().Saves {
-				p.saved.change(-l.Price, after.Now)
-			}
-		}
-	}
 	p.measure(after.Now)
+}
+
+// Launched is told that a NodeClaim was created.
+func (p *Page) Launched(l plan.Launch, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.add(launched(l, now))
+}
+
+// prices are those of the last Step.
+func (p *Page) prices(now time.Time) view.View {
+	return view.View{Snapshot: p.input.Snapshot, Policy: p.input.Policy.WithDefaults(), Now: now}
 }
 
 // measure adds a point to the curve of costs.
@@ -124,7 +138,7 @@ func (p *Page) measure(now time.Time) {
 		At: now.Unix(), Cost: dollars(audit.Total()), Bound: dollars(audit.Proof.Bound),
 		Pools: map[string]float64{}, Buys: map[string]float64{}, Zones: map[string]float64{},
 	}
-	prices := view.View{Snapshot: p.input.Snapshot, Policy: p.input.Policy.WithDefaults(), Now: now}
+	prices := p.prices(now)
 	for c := range p.input.Snapshot.EachClaim() {
 		if price, known := prices.PriceOf(*c); known {
 			x.Pools[c.Pool] += dollars(price)
@@ -146,9 +160,11 @@ func (p *Page) Deleted(d plan.Delete, now time.Time) {
 	if d.Saves > 0 {
 		out.Frees = known(d.Saves, true)
 	}
-	if d.Why.Traits().Saves {
-		p.saved.removals++
-		p.saved.change(max(d.Saves, 0), now)
+	switch d.Why { //nolint:exhaustive // the others are not made to save money
+	case plan.Underutilized:
+		p.saved.removed(d, p.prices(now))
+	case plan.Empty:
+		p.empty.removed(d, p.prices(now))
 	}
 	if c, there := p.input.Snapshot.Claim(d.Claim); there {
 		out.Pool, out.What = c.Pool, bought(&c)

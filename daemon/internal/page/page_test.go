@@ -157,18 +157,48 @@ func TestDecisions_SayWhatWasDoneAndWhatItSaves(t *testing.T) {
 	w.page.LaunchFailed("general-x", "general", "no capacity", w.now) // tried again
 	w.page.Kept(plan.Delete{Claim: name, Node: node, Why: plan.Empty}, "a pod has come", w.now)
 	w.page.Kept(plan.Delete{Claim: name, Node: node, Why: plan.Empty}, "a pod has come", w.now)
-	// A node in the place of the first one.
-	w.page.Note(w.page.input, plan.Plan{Actions: []plan.Action{plan.Launch{Name: "general-y", Pool: "general", Price: quantity.NanoDollars / 5, Move: &cluster.Move{Reason: string(plan.Underutilized)}}}})
-	w.now = w.now.Add(3 * time.Hour)
-	w.step()
 	c := w.seen()
-	if len(c.Set[sectionDecisions]) != 5 {
-		t.Errorf("%d decisions, want 5", len(c.Set[sectionDecisions]))
+	if len(c.Set[sectionDecisions]) != 4 {
+		t.Errorf("%d decisions, want 4", len(c.Set[sectionDecisions]))
 	}
 	if d := value[decision](t, c, sectionDecisions, "1"); d.Kind != kindRemoval || d.Pool != "general" || *d.Frees != 0.5 || d.Count != 5 || !strings.HasPrefix(d.Pods[0], "shop/") || d.Why == "" {
 		t.Errorf("%+v", d)
 	}
-	if m := value[meta](t, c, sectionMeta, metaKey); m.Removals != 1 || m.Saving != 0.3 || m.Saved < 0.89 || m.Saved > 0.9 {
+	if m := value[meta](t, c, sectionMeta, metaKey); m.Removals != 1 || m.Saving != 0.5 {
+		t.Errorf("%+v", m)
+	}
+}
+
+// A plan is no launch: the API server may refuse the NodeClaim.
+func TestDecisions_ALaunchIsANodeClaimThatWasCreated(t *testing.T) {
+	w := newWorld(t, time.Unix(1_790_000_000, 0))
+	w.step()
+	l := plan.Launch{Name: "general-y", Pool: "general", Price: quantity.NanoDollars / 5}
+	w.page.Note(w.page.input, plan.Plan{Actions: []plan.Action{l}})
+	if n := len(w.page.decisions); n != 0 {
+		t.Errorf("%d decisions of a plan", n)
+	}
+	w.page.Launched(l, w.now)
+	if d := value[decision](t, w.seen(), sectionDecisions, "1"); d.Kind != kindLaunch || d.Claim != "general-y" || *d.Price != 0.2 {
+		t.Errorf("%+v", d)
+	}
+}
+
+// What moves save is what their nodes cost less what is there in their place; a replacement that
+// failed is not there, and a node that nothing needed saves nothing.
+func TestSavings_AreThoseOfMovesLessWhatReplacesTheNodes(t *testing.T) {
+	w := newWorld(t, time.Unix(1_790_000_000, 0))
+	one, two, by := w.objects.Claims[0].Name, w.objects.Claims[1].Name, &w.objects.Claims[6] // an m7g.xlarge for $0.1632
+	by.Move = &cluster.Move{ID: "m", Count: 1, Reason: string(plan.Underutilized), Sources: []cluster.Source{{Claim: one}, {Claim: two}}}
+	w.step()
+	w.page.LaunchFailed("general-x", "general", "no capacity", w.now)
+	w.page.Deleted(plan.Delete{Claim: "general-x", Why: plan.LaunchTimeout}, w.now)
+	for _, name := range []string{one, two} {
+		w.page.Deleted(plan.Delete{Claim: name, Why: plan.Underutilized, Saves: quantity.NanoDollars / 2}, w.now)
+	}
+	w.page.Deleted(plan.Delete{Claim: w.objects.Claims[2].Name, Why: plan.Empty, Saves: quantity.NanoDollars}, w.now)
+	m := value[meta](t, w.seen(), sectionMeta, metaKey)
+	if m.Removals != 2 || m.Saving != 1-0.1632 || m.Empty != 1 || m.Emptied != 1 {
 		t.Errorf("%+v", m)
 	}
 }

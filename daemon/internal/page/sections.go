@@ -26,6 +26,7 @@ type look struct {
 	decisions []numbered
 	points    []point
 	saved     savings
+	empty     savings
 	standings plan.Standings
 }
 
@@ -35,7 +36,7 @@ func (p *Page) take() (look, bool) {
 	defer p.mu.Unlock()
 	l := look{
 		source: p.source, since: p.since, input: p.input, outcomes: p.outcomes,
-		decisions: slices.Clone(p.decisions), points: slices.Clone(p.points), saved: p.saved,
+		decisions: slices.Clone(p.decisions), points: slices.Clone(p.points), saved: p.saved, empty: p.empty,
 	}
 	return l, !p.since.IsZero() && p.source.World != nil
 }
@@ -64,7 +65,7 @@ func (l *look) sections() map[string]map[string]any {
 func (l *look) meta() meta {
 	m := meta{
 		Version: l.source.Version, Cluster: l.source.Cluster, Since: unix(l.since),
-		Saved: cents(l.saved.at(l.input.Now)), Saving: dollars(l.saved.rate), Removals: l.saved.removals,
+		Saving: dollars(l.saved.rate), Removals: l.saved.removals, Empty: l.empty.removals, Emptied: dollars(l.empty.rate),
 		Paused: l.input.Policy.PauseDisruption, CloudOut: l.input.Policy.CloudAway,
 		Target: len(l.standings.Target.Claims), Frees: dollars(l.standings.Target.Frees),
 	}
@@ -78,9 +79,6 @@ func (l *look) meta() meta {
 	}
 	return m
 }
-
-// cents cuts fractions of a cent off, so that a sum that grows all the time is no news all the time.
-func cents(d float64) float64 { return float64(int64(d*100)) / 100 }
 
 // nodes are the nodes, and the NodeClaims that have none yet.
 func (l *look) nodes() map[string]any {

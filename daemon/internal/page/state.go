@@ -29,9 +29,10 @@ type meta struct {
 	Bound    float64 `json:"bound"`              // of the last audit
 	Audited  bool    `json:"audited"`            // there has been one
 	Homeless int64   `json:"homeless,omitempty"` // pods that the bound leaves out, as no node launched now would hold them
-	Saved    float64 `json:"saved"`              // dollars, since Since: see savings
-	Saving   float64 `json:"saving"`             // dollars an hour, since Since: see savings
-	Removals int     `json:"removals"`           // that were made to save money
+	Saving   float64 `json:"saving"`             // by how much moves have cut the cost since Since: see savings
+	Removals int     `json:"removals"`           // by these moves
+	Empty    int     `json:"empty"`              // removals of nodes that no pod needed, since Since
+	Emptied  float64 `json:"emptied"`            // what those nodes cost
 	Pods     int     `json:"pods"`               // that run on nodes
 	Paused   bool    `json:"paused,omitempty"`   // disruption, by the daemon's setting
 	CloudOut bool    `json:"cloudAway,omitempty"`

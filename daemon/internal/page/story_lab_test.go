@@ -168,7 +168,7 @@ func (s *story) consolidation() {
 	s.Follow("#/fleet")
 	s.Labels(".cell", node, "leaving")
 	s.Follow("#/cost")
-	s.Reads(".tiles", "Saved\n$0.21", "1 removal to save money", "Proven bound", "no fleet for these pods costs less")
+	s.Reads(".tiles", "Cut by moves\n$0.6528/h", "1 node removed, less what replaced them", "Proven bound", "no fleet for these pods costs less")
 	s.Reads("main", "By NodePool", "By capacity type", "By zone", "eu-west-1a", "databases")
 	s.Labels(".chart", "Cost of the fleet and its proven bound")
 	s.Do(chromedp.SetValue(chromedp.CSS(".chart-head select"), "zones"))

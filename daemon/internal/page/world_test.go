@@ -229,6 +229,7 @@ func (w *world) order(out engine.Output) (names []string) {
 			Name: l.Name, UID: "uid-" + l.Name, Pool: l.Pool, Class: l.Class, Labels: l.Labels, CapacityType: l.CapacityType,
 			Requirements: l.Requirements.And(label.All(in, label.Is(label.CapacityType, l.CapacityType))), Requests: l.Content, Planned: l.Planned, Created: w.now,
 		})
+		w.page.Launched(l, w.now)
 		names = append(names, l.Name)
 	}
 	return names

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { Bar } from "./detail";
-import { buying, count, dollars, monthly, rate, span, time } from "./format";
+import { buying, count, monthly, rate, span, time } from "./format";
 import type { Decision, Node, Point, Store } from "./store";
 
 export function Cost({ store }: { store: Store }) {
@@ -20,7 +20,7 @@ export function Cost({ store }: { store: Store }) {
         <Tile name="Cost of the fleet" value={m.audited ? rate(m.cost) : "–"} more={m.audited ? `${monthly(m.cost)}; instances, volumes and addresses` : "the first audit is on its way"} />
         <Tile name="Proven bound" value={m.audited ? rate(m.bound) : "–"} more="no fleet for these pods costs less" />
         <Tile name="Gap" value={m.audited ? gap(m.cost, m.bound) : "–"} more={m.audited ? `${rate(Math.max(0, m.cost - m.bound))} above the bound` : ""} />
-        <Tile name="Saved" value={dollars(m.saved)} more={`${count(m.removals, "removal")} to save money, ${rate(m.saving)}, in ${span(store.at - m.since)}`} />
+        <Tile name="Cut by moves" value={rate(m.saving)} more={`${count(m.removals, "node")} removed, less what replaced them, in ${span(store.at - m.since)}; ${count(m.empty, "empty node")} removed: ${rate(m.emptied)}`} />
       </dl>
       <section class="card">
         <header class="chart-head">

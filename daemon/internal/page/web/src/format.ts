@@ -13,8 +13,6 @@ export const number = (n: number): string => plain.format(n);
 /** A price an hour: four digits where it is small. */
 export const rate = (d: number): string => `${d !== 0 && Math.abs(d) < 1 ? four.format(d) : two.format(d)}/h`;
 
-export const dollars = (d: number): string => two.format(d);
-
 export const monthly = (perHour: number): string => `${whole.format(perHour * hoursOfMonth)}/month`;
 
 export const count = (n: number, thing: string): string => `${number(n)} ${thing}${n === 1 ? "" : "s"}`;
