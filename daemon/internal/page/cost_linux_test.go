@@ -17,6 +17,7 @@ import (
 // tenth changes between two looks. What is required: 2 % of a core, what reads the events included.
 func BenchmarkViewers(b *testing.B) {
 	w := large(b, 2_000, 20)
+	w.remember()
 	var inputs [2]engine.Input
 	for i := range inputs {
 		for j := 0; j < len(w.objects.Nodes); j += 10 {

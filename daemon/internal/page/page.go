@@ -1,8 +1,10 @@
 package page
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -48,17 +50,25 @@ type Page struct {
 	outcomes  []plan.Outcome
 	decisions []numbered
 	made      int // decisions so far
-	points    []point
+	points    []dated
 	saved     savings
 	empty     savings // nodes that no pod needed
 
 	viewers viewers
 }
 
-// numbered is a decision with its number, which is its key.
+// numbered is a decision with its key, and as text: it never changes.
 type numbered struct {
-	number int
+	key  string
+	text json.RawMessage
 	decision
+}
+
+// dated is a point as text, with its time and its key. The same holds for it.
+type dated struct {
+	at   int64
+	key  string
+	text json.RawMessage
 }
 
 // savings is by how much removals have cut the cost: what each node cost an hour when it was
@@ -124,7 +134,7 @@ func (p *Page) prices(now time.Time) view.View {
 
 // measure adds a point to the curve of costs.
 func (p *Page) measure(now time.Time) {
-	if n := len(p.points); n > 0 && now.Unix()-p.points[n-1].At < int64(pointEvery/time.Second) {
+	if n := len(p.points); n > 0 && now.Unix()-p.points[n-1].at < int64(pointEvery/time.Second) {
 		return
 	}
 	if p.source.Audit == nil {
@@ -146,7 +156,16 @@ func (p *Page) measure(now time.Time) {
 			x.Zones[c.Zone] += dollars(price)
 		}
 	}
-	p.points = append(p.points, x)
+	p.keep(x)
+}
+
+// keep adds the point.
+func (p *Page) keep(x point) {
+	text, err := json.Marshal(x)
+	if err != nil {
+		return // a number that is none: the next audit has another
+	}
+	p.points = append(p.points, dated{x.At, strconv.FormatInt(x.At, 10), text})
 	if len(p.points) > mostPoints {
 		p.points = p.points[1:]
 	}
@@ -231,8 +250,12 @@ func (p *Page) about(claim string, d decision) decision {
 }
 
 func (p *Page) add(d decision) {
+	text, err := json.Marshal(d)
+	if err != nil {
+		return // as for points
+	}
 	p.made++
-	p.decisions = append(p.decisions, numbered{p.made, d})
+	p.decisions = append(p.decisions, numbered{strconv.Itoa(p.made), text, d})
 	if len(p.decisions) > mostDecisions {
 		p.decisions = p.decisions[1:]
 	}

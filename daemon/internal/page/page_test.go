@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	v1 "github.com/karpenterd/terraform-provider-karpenter/internal/api/v1"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/cluster"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/label"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/plan"
@@ -496,10 +497,41 @@ func TestDetail_SaysWhatKeepsTheNodeAndWhatItWouldTake(t *testing.T) {
 	}
 }
 
+type slow struct {
+	*world
+
+	after *time.Duration
+}
+
+func (s slow) NodePool(name string) (*v1.NodePool, bool) {
+	time.Sleep(*s.after)
+	return s.world.NodePool(name)
+}
+
+// A browser takes a minute of silence for a lost connection.
+func TestViewers_AreToldTheTimeAlsoWhereLooksAreRare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, took := newWorld(t, time.Now()), time.Second
+		w.page.Begin(Source{World: slow{w, &took}, Audit: w.audited})
+		w.step()
+		_, to, err := w.page.follow("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.page.leave(to)
+		began := time.Now()
+		c := read(t, <-to)
+		if after := time.Since(began); after > 2*timeEvery || !c.Deciding || len(c.Set) > 0 {
+			t.Errorf("%+v after %s", c, after)
+		}
+	})
+}
+
 // BenchmarkLook is a look at a fleet of 2,000 nodes with 40,000 pods, of which nothing has changed
-// but the time, and the whole snapshot of it. Goal: 40 ms for a look, a fiftieth of lookEvery.
+// but the time, with a day of history, and the whole snapshot of it. Goal: 40 ms for a look, a fiftieth of lookEvery.
 func BenchmarkLook(b *testing.B) {
 	w := large(b, 2_000, 20)
+	w.remember()
 	w.step()
 	for b.Loop() {
 		w.page.viewers.next = time.Time{}
@@ -509,6 +541,20 @@ func BenchmarkLook(b *testing.B) {
 	e := w.page.viewers.snapshot()
 	b.ReportMetric(float64(len(e.data))/1e3, "kB/snapshot")
 	b.ReportMetric(float64(len(w.page.viewers.recent[len(w.page.viewers.recent)-1].data))/1e3, "kB/change")
+}
+
+// remember gives the page a day of history of 20 pools, and as many decisions as it keeps.
+func (w *world) remember() {
+	for i := range mostDecisions {
+		w.page.Launched(plan.Launch{Name: fmt.Sprintf("general-%05d", i), Pool: "general", Pods: slices.Repeat([]string{"shop-production/checkout-7b4d9c6f5-00001"}, 20)}, w.now)
+	}
+	for i := range mostPoints {
+		x := point{At: w.now.Add(time.Duration(i-mostPoints) * pointEvery).Unix(), Cost: 1.2345, Bound: 1.11, Pools: map[string]float64{}}
+		for k := range 20 {
+			x.Pools[fmt.Sprint("pool-number-", k)] = 1.2345678 + float64(k)
+		}
+		w.page.keep(x)
+	}
 }
 
 // large is a fleet with so many nodes, and so many pods on each.

@@ -24,7 +24,7 @@ type look struct {
 	input     engine.Input
 	outcomes  []plan.Outcome
 	decisions []numbered
-	points    []point
+	points    []dated
 	saved     savings
 	empty     savings
 	standings plan.Standings
@@ -53,10 +53,10 @@ func (l *look) sections() map[string]map[string]any {
 		out[sectionMoves][m.ID] = move{Reason: string(m.Reason), Replaces: m.Sources, By: m.Replacements, Saves: known(m.Saves(), !m.Unpriced)}
 	}
 	for _, d := range l.decisions {
-		out[sectionDecisions][fmt.Sprint(d.number)] = d.decision
+		out[sectionDecisions][d.key] = d.text
 	}
 	for _, x := range l.points {
-		out[sectionPoints][fmt.Sprint(x.At)] = x
+		out[sectionPoints][x.key] = x.text
 	}
 	out[sectionMeta] = map[string]any{metaKey: l.meta()}
 	return out

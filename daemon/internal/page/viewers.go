@@ -22,6 +22,9 @@ const (
 	// take, less than a fiftieth of a core goes into the page, however large the cluster is. A look
 	// at 2,000 nodes with 40,000 pods takes about 35 ms (BenchmarkLook).
 	lookShare = 80
+	// timeEvery is how often viewers are told the time where no look is due: far more often than
+	// within the minute after which a browser takes silence for a lost connection.
+	timeEvery = 5 * lookEvery
 	// mostViewers is how many browsers may follow at a time, and mostBehind how many changes one
 	// may be behind before it is sent away, to come back for a whole snapshot.
 	mostViewers, mostBehind = 32, 16
@@ -44,6 +47,7 @@ type viewers struct {
 	self   string // distinguishes the numbers of this process from those of another
 	open   map[chan event]bool
 	next   time.Time // when the next look may be made
+	told   time.Time // when viewers were last told something
 	seen   time.Time // input.Now of the last look
 	last   look      // for questions about one node
 	table  map[string]map[string]json.RawMessage
@@ -132,6 +136,9 @@ func (p *Page) look() {
 	v := &p.viewers
 	now := time.Now()
 	if now.Before(v.next) {
+		if len(v.open) > 0 && now.Sub(v.told) >= timeEvery {
+			v.tell(change{At: now.Unix(), Deciding: v.known, Fault: v.fault})
+		}
 		return
 	}
 	v.next = now.Add(lookEvery)
@@ -160,9 +167,12 @@ func (v *viewers) renew(l *look, c *change) (failed string) {
 	for section, values := range l.sections() {
 		table[section] = make(map[string]json.RawMessage, len(values))
 		for key, value := range values {
-			text, err := json.Marshal(value)
-			if err != nil {
-				return err.Error()
+			text, is := value.(json.RawMessage)
+			if !is {
+				var err error
+				if text, err = json.Marshal(value); err != nil {
+					return err.Error()
+				}
 			}
 			table[section][key] = text
 		}
@@ -195,7 +205,7 @@ func difference(was, is map[string]map[string]json.RawMessage) (set map[string]m
 
 // tell sends the change to all.
 func (v *viewers) tell(c change) {
-	v.number++
+	v.number, v.told = v.number+1, time.Now()
 	data, err := json.Marshal(c)
 	if err != nil {
 		v.fault = err.Error()
