@@ -48,7 +48,7 @@ type detailPod struct {
 func (p *Page) detail(key string) (out detail, known bool) {
 	v := &p.viewers
 	v.mu.Lock()
-	p.look()
+	p.ask()
 	l := v.last
 	v.mu.Unlock()
 	out.Pods = []detailPod{}

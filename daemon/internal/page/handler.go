@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -121,11 +122,12 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 func (p *Page) whole(w http.ResponseWriter, _ *http.Request) {
 	v := &p.viewers
 	v.mu.Lock()
-	p.look()
+	p.ask()
 	e := v.snapshot()
 	v.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(append(e.data, '\n')) // who asked may not listen any more
+	_, _ = w.Write(e.data) // who asked may not listen any more
+	_, _ = io.WriteString(w, "\n")
 }
 
 func (p *Page) node(w http.ResponseWriter, r *http.Request) {

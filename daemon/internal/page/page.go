@@ -210,8 +210,13 @@ func (p *Page) name(d *decision, node string) {
 func (p *Page) Kept(d plan.Delete, why string, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if n := len(p.decisions); n > 0 && p.decisions[n-1].Kind == kindKept && p.decisions[n-1].Claim == d.Claim && p.decisions[n-1].Why == why {
-		return
+	for i := len(p.decisions) - 1; i >= 0; i-- {
+		if x := &p.decisions[i]; x.Claim == d.Claim {
+			if x.Kind == kindKept && x.Why == why {
+				return // the next plan has the same wish
+			}
+			break
+		}
 	}
 	p.add(p.about(d.Claim, decision{At: now.Unix(), Kind: kindKept, Node: d.Node, Reason: string(d.Why), Why: why}))
 }

@@ -170,6 +170,68 @@ func TestDecisions_SayWhatWasDoneAndWhatItSaves(t *testing.T) {
 	}
 }
 
+func TestDecisions_TwoNodesThatStayInTurnsAreToldOnceEach(t *testing.T) {
+	w := newWorld(t, time.Unix(1_790_000_000, 0))
+	w.step()
+	for range 3 {
+		for _, name := range []string{"a", "b"} {
+			w.page.Kept(plan.Delete{Claim: name, Why: plan.Empty}, "a pod has come", w.now)
+		}
+	}
+	if n := len(w.page.decisions); n != 2 {
+		t.Errorf("%d decisions, want 2", n)
+	}
+}
+
+func TestCost_OfAFleetThatHasBecomeEmptyIsNothing(t *testing.T) {
+	w := newWorld(t, time.Unix(1_790_000_000, 0))
+	w.objects.Claims[0].InstanceType = "x9.huge" // nobody knows the price
+	w.step()
+	if m := value[meta](t, w.seen(), sectionMeta, metaKey); m.Unpriced != 1 || m.Cost == 0 {
+		t.Errorf("%+v", m)
+	}
+	w.page.viewers.forget()
+	w.objects.Claims, w.objects.Nodes, w.objects.Pods = nil, nil, nil
+	w.now = w.now.Add(2 * pointEvery)
+	w.step()
+	c := w.seen()
+	if x := value[point](t, c, sectionPoints, fmt.Sprint(w.now.Unix())); x.Cost != 0 {
+		t.Errorf("%+v", x)
+	}
+	if m := value[meta](t, c, sectionMeta, metaKey); !m.Audited || m.Cost != 0 {
+		t.Errorf("%+v", m)
+	}
+}
+
+// A node that is there is known also where the page was closed and opened again; and nothing of
+// the cluster is kept for nobody.
+func TestViewers_WhatNobodyLooksAtIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, time.Now())
+		w.step()
+		last := ""
+		for range 2 {
+			first, to, err := w.page.follow(last)
+			if err != nil || !first[0].whole {
+				t.Fatalf("%v, %+v", err, first[0])
+			}
+			last = w.page.viewers.id(first[0])
+			w.page.leave(to)
+			if v := &w.page.viewers; v.table != nil || v.recent != nil || len(v.last.standings.Nodes) > 0 {
+				t.Error("the closed page is kept")
+			}
+			if _, known := w.page.detail(w.first("general").Name); !known {
+				t.Error("a node that is there is not known")
+			}
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if v := &w.page.viewers; v.table != nil || v.recent != nil || len(v.last.standings.Nodes) > 0 {
+			t.Error("what somebody asked for once is kept")
+		}
+	})
+}
+
 // A plan is no launch: the API server may refuse the NodeClaim.
 func TestDecisions_ALaunchIsANodeClaimThatWasCreated(t *testing.T) {
 	w := newWorld(t, time.Unix(1_790_000_000, 0))

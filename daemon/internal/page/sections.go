@@ -74,6 +74,7 @@ func (l *look) meta() meta {
 	}
 	if l.source.Audit != nil {
 		if a, audited := l.source.Audit(); audited {
+			m.Unpriced = len(a.Unpriced)
 			m.Audited, m.Cost, m.Bound, m.Homeless = true, dollars(a.Total()), dollars(a.Proof.Bound), a.Homeless
 		}
 	}

@@ -29,6 +29,7 @@ type meta struct {
 	Bound    float64 `json:"bound"`              // of the last audit
 	Audited  bool    `json:"audited"`            // there has been one
 	Homeless int64   `json:"homeless,omitempty"` // pods that the bound leaves out, as no node launched now would hold them
+	Unpriced int     `json:"unpriced,omitempty"` // nodes that Cost leaves out, as nobody knows their price
 	Saving   float64 `json:"saving"`             // by how much moves have cut the cost since Since: see savings
 	Removals int     `json:"removals"`           // by these moves
 	Empty    int     `json:"empty"`              // removals of nodes that no pod needed, since Since

@@ -53,6 +53,8 @@ type viewers struct {
 	table  map[string]map[string]json.RawMessage
 	number int // of the last change
 	recent []event
+	entire event  // the whole snapshot, where somebody has asked for it since the last look
+	ending bool   // idle comes
 	known  bool   // this replica decides
 	fault  string // why the last look failed
 	closed chan struct{}
@@ -110,7 +112,34 @@ func (v *viewers) drop(to chan event) {
 	close(to)
 	if len(v.open) == 0 {
 		close(v.closed)
-		v.last, v.seen = look{}, time.Time{} // they keep an old cluster in memory
+		v.forget()
+	}
+}
+
+// forget drops what would keep an old cluster in memory. Who asks next gets a look of its own.
+func (v *viewers) forget() {
+	v.last, v.table, v.recent, v.entire = look{}, nil, nil, event{}
+	v.seen, v.next = time.Time{}, time.Time{}
+	v.number++ // who comes back needs everything: the next change does not say what is gone
+}
+
+// idle forgets, where nobody follows, what somebody asked for once, when a look has become old.
+func (p *Page) idle() {
+	v := &p.viewers
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.ending = false
+	if len(v.open) == 0 {
+		v.forget()
+	}
+}
+
+// ask makes a look for who asks once. It holds the lock.
+func (p *Page) ask() {
+	p.look()
+	if v := &p.viewers; len(v.open) == 0 && !v.ending {
+		v.ending = true
+		time.AfterFunc(max(lookEvery, time.Until(v.next)), p.idle)
 	}
 }
 
@@ -141,7 +170,7 @@ func (p *Page) look() {
 		}
 		return
 	}
-	v.next = now.Add(lookEvery)
+	v.next, v.entire = now.Add(lookEvery), event{}
 	c := change{At: now.Unix()}
 	if l, known := p.take(); known {
 		c.Deciding = true
@@ -224,13 +253,18 @@ func (v *viewers) tell(c change) {
 	}
 }
 
-// snapshot is everything.
+// snapshot is everything. It is written once for all who ask between two looks.
 func (v *viewers) snapshot() event {
+	if v.entire.whole {
+		v.entire.number = v.number // between two looks viewers are told the time alone
+		return v.entire
+	}
 	data, err := json.Marshal(change{At: time.Now().Unix(), Deciding: v.known, Fault: v.fault, Set: v.table})
 	if err != nil {
 		data = []byte(`{"fault":"the snapshot cannot be written"}`)
 	}
-	return event{number: v.number, whole: true, data: data}
+	v.entire = event{number: v.number, whole: true, data: data}
+	return v.entire
 }
 
 // id is what the browser remembers of an event.

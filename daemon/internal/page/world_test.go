@@ -33,6 +33,7 @@ type world struct {
 	mu    sync.Mutex           // for what the page asks for meanwhile
 	since map[string]time.Time // of pods that wait
 	audit plan.Audit
+	made  bool // there is one
 }
 
 func (w *world) NodePool(name string) (*v1.NodePool, bool) {
@@ -50,7 +51,7 @@ func (w *world) WaitingSince(pod string) (time.Time, bool) {
 func (w *world) audited() (plan.Audit, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.audit, w.audit.Claims > 0
+	return w.audit, w.made
 }
 
 // newWorld has four pools with nodes, one that is not ready, and three nodes of no pool, each node with pods.
@@ -204,7 +205,7 @@ func (w *world) step() engine.Output {
 	w.memory, in.Memory = out.Memory, out.Memory
 	audit := engine.Audit(in)
 	w.mu.Lock()
-	w.audit = audit
+	w.audit, w.made = audit, true
 	w.mu.Unlock()
 	w.page.Note(in, out.Plan)
 	return out

@@ -24,6 +24,7 @@ type audits struct {
 
 	mu     sync.Mutex
 	latest plan.Audit // the zero value if there is none yet
+	made   bool       // there is one
 	logged plan.Audit
 	said   time.Time // when logged was logged
 }
@@ -43,7 +44,7 @@ func newAudits() *audits {
 // logged.
 func (a *audits) publish(now plan.Audit, logger hclog.Logger) {
 	a.mu.Lock()
-	a.latest = now
+	a.latest, a.made = now, true
 	a.mu.Unlock()
 	setCosts(a.cost, now.Cost, now.Extra)
 	a.bound.Set(dollars(now.Proof.Bound))
@@ -60,14 +61,14 @@ func (a *audits) publish(now plan.Audit, logger hclog.Logger) {
 		"constraints", constraints)...)
 }
 
-// Audited returns the last audit, and whether there has been one of a fleet.
+// Audited returns the last audit, which may be of no NodeClaim, and whether there has been one.
 func (m *Metrics) Audited() (plan.Audit, bool) { return m.fleet.last() }
 
-// last returns the last audit, and whether there has been one of a fleet.
+// last returns the last audit, and whether there has been one.
 func (a *audits) last() (plan.Audit, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.latest, a.latest.Claims > 0
+	return a.latest, a.made
 }
 
 // worthSaying reports whether the audit is to be logged, and then remembers it.
