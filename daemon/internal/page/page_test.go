@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -113,7 +115,7 @@ func TestPools_SayLimitsBudgetsAndFieldsWithoutEffect(t *testing.T) {
 		t.Errorf("%+v, want %+v", batch.Limits, want)
 	}
 	general := value[pool](t, c, sectionPools, "general")
-	if b := general.Budgets; len(b) != 2 || !b[0].Holds || b[0].Until != 0 || b[1].Holds || time.Unix(b[1].Until, 0).UTC().Hour() != 22 {
+	if b := general.Budgets; len(b) != 2 || !b[0].Holds || b[0].Until != 0 || b[1].Holds || !strings.Contains(b[1].Text, "schedule: 0 22 * * * (UTC)") || time.Unix(b[1].Until, 0).UTC().Hour() != 22 {
 		t.Errorf("%+v", b)
 	}
 	if !general.Ready || general.Why == "" || len(general.Conditions) != 4 {
@@ -453,6 +455,10 @@ func TestHandler_AnswersThisMachineAndItsOwnPageAlone(t *testing.T) {
 		{"", "127.0.0.1:8082", "", "", 200},
 		{"", "localhost:40113", "none", "navigate", 200},
 		{"", "[::1]:8082", "", "", 200},
+		{"", "[::1]", "", "", 200},
+		{"", "LOCALHOST:1", "", "", 200},
+		{"", "localhost.", "", "", 200},
+		{"", "localhost.example.com", "", "", 403},
 		{"", "localhost", "cross-site", "navigate", 200}, // a link in a wiki
 		{"snapshot", "127.0.0.1:8082", "same-origin", "cors", 200},
 		{"snapshot", "127.0.0.1:8082", "cross-site", "no-cors", 403},
@@ -505,11 +511,24 @@ func TestDist_TakesNothingFromElsewhere(t *testing.T) {
 			t.Errorf("%s has %q", name, found)
 		}
 	}
+	sources, err := filepath.Glob("web/src/*.ts*")
+	if err != nil || len(sources) == 0 {
+		t.Fatalf("%v, %d sources", err, len(sources))
+	}
+	for _, name := range sources {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := regexp.MustCompile(`dangerouslySetInnerHTML|innerHTML|outerHTML|insertAdjacentHTML|document\.write`).FindString(string(text)); found != "" {
+			t.Errorf("%s has %q: texts of the cluster would become markup", name, found)
+		}
+	}
 	script, err := dist.ReadFile("dist/app.js")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found := regexp.MustCompile(`\beval\(|new Function\(|\.innerHTML\s*=\s*[^=]*(pod|node)`).FindString(string(script)); found != "" {
+	if found := regexp.MustCompile(`\beval\(|new Function\(`).FindString(string(script)); found != "" {
 		t.Errorf("app.js has %q", found)
 	}
 }

@@ -181,6 +181,9 @@ func (l *look) pool(p *cluster.Pool, s *plan.PoolStanding) pool {
 		b := &p.Disruption.Budgets[i]
 		holds, until := budgets.Window(b, l.input.Now)
 		text := strings.Replace(plan.DescribeBudget(b), b.Duration.String(), quantity.SpellDuration(b.Duration), 1)
+		if s := b.Schedule; s != nil && s.Zone != nil && !strings.Contains(s.Text, "TZ=") {
+			text = strings.Replace(text, s.Text, s.Text+" ("+s.Zone.String()+")", 1)
+		}
 		x.Budgets = append(x.Budgets, budget{text, holds, unix(until)})
 	}
 	if s != nil {

@@ -1,6 +1,6 @@
 import { Component, render } from "preact";
 import type { ComponentChildren } from "preact";
-import { Cost, gap } from "./cost";
+import { Cost, gap, unpriced } from "./cost";
 import { Decisions } from "./decisions";
 import type { Filter } from "./decisions";
 import { Fleet } from "./fleet";
@@ -57,8 +57,8 @@ function Summary({ store }: { store: Store }) {
     <dl class="summary">
       <div><dt>Nodes</dt><dd>{number(nodes.length)}{under === "" ? null : <small>{under}</small>}</dd></div>
       <div><dt>Pods</dt><dd>{number(m.pods)}</dd></div>
-      <div><dt>Cost</dt><dd>{m.audited ? rate(m.cost) : <>{rate(nodes.reduce((sum, n) => sum + (n.price ?? 0), 0))}<small>instances alone</small></>}</dd></div>
-      <div><dt>Proven bound</dt><dd>{m.audited ? rate(m.bound) : "–"}{m.audited ? <small>gap {gap(m.cost, m.bound)}</small> : null}</dd></div>
+      <div><dt>Cost</dt><dd>{m.audited ? <>{rate(m.cost)}<small>{["with volumes and addresses", unpriced(m)].filter((x) => x !== "").join(", ")}</small></> : <>{rate(nodes.reduce((sum, n) => sum + (n.price ?? 0), 0))}<small>instances alone</small></>}</dd></div>
+      <div><dt>Proven bound</dt><dd>{m.audited ? rate(m.bound) : "–"}{m.audited ? <small>gap {gap(m.cost, m.bound)}{m.unpriced === undefined ? "" : `, ${unpriced(m)}`}</small> : null}</dd></div>
       <div class={stuck > 0 ? "alarm" : ""}><dt>Without room</dt><dd>{count(stuck, "pod")}</dd></div>
     </dl>
   );

@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { Bar } from "./detail";
-import { buying, count, monthly, rate, span, time } from "./format";
-import type { Decision, Node, Point, Store } from "./store";
+import { buying, count, monthly, past, rate, span, time } from "./format";
+import type { Decision, Meta, Node, Point, Store } from "./store";
 
 export function Cost({ store }: { store: Store }) {
   const { points, decisions, nodes } = store.tables;
@@ -17,9 +17,9 @@ export function Cost({ store }: { store: Store }) {
   return (
     <div class="stack">
       <dl class="tiles">
-        <Tile name="Cost of the fleet" value={m.audited ? rate(m.cost) : "–"} more={m.audited ? `${monthly(m.cost)}; instances, volumes and addresses` : "the first audit is on its way"} />
+        <Tile name="Cost of the fleet" value={m.audited ? rate(m.cost) : "–"} more={m.audited ? `${monthly(m.cost)}; instances, volumes and addresses${m.unpriced === undefined ? "" : `, ${unpriced(m)}`}` : "the first audit is on its way"} />
         <Tile name="Proven bound" value={m.audited ? rate(m.bound) : "–"} more="no fleet for these pods costs less" />
-        <Tile name="Gap" value={m.audited ? gap(m.cost, m.bound) : "–"} more={m.audited ? `${rate(Math.max(0, m.cost - m.bound))} above the bound` : ""} />
+        <Tile name="Gap" value={m.audited ? gap(m.cost, m.bound) : "–"} more={[m.audited && m.cost >= m.bound ? `${rate(m.cost - m.bound)} above the bound` : "", unpriced(m)].filter((x) => x !== "").join(", ")} />
         <Tile name="Cut by moves" value={rate(m.saving)} more={`${count(m.removals, "node")} removed, less what replaced them, in ${span(store.at - m.since)}; ${count(m.empty, "empty node")} removed: ${rate(m.emptied)}`} />
       </dl>
       <section class="card">
@@ -30,7 +30,7 @@ export function Cost({ store }: { store: Store }) {
           </select></label>
         </header>
         {line.length === 0 ? <p class="empty">The fleet is audited once a minute. The first audit is on its way.</p> : <Chart key={split + lines.map((l) => l.name).join()} at={padded.map((p) => p.at)} lines={lines} total={split === "total"} marks={marks} />}
-        <p class="quiet">Since this replica began to decide, {time(m.since)}. A point is an audit, once a minute.{split === "total" ? "" : " Instances alone, without volumes and addresses."}</p>
+        <p class="quiet">Since this replica began to decide, {past(m.since, store.at)}. A point is an audit, once a minute.{split === "total" ? "" : " Instances alone, without volumes and addresses."}</p>
       </section>
       <div class="thirds">
         <Parts title="By NodePool" nodes={nodes} by={(n) => n.pool ?? ""} />
@@ -41,7 +41,11 @@ export function Cost({ store }: { store: Store }) {
   );
 }
 
-export const gap = (cost: number, bound: number): string => bound <= 0 ? "–" : `${Math.max(0, (cost - bound) / bound * 100).toFixed(1)}%`;
+/** How far the cost is above the bound. It is below where nodes have no price. */
+export const gap = (cost: number, bound: number): string => bound <= 0 || cost < bound ? "–" : `${((cost - bound) / bound * 100).toFixed(1)}%`;
+
+/** What a cost leaves out. */
+export const unpriced = (m: Meta): string => m.unpriced === undefined ? "" : `without ${count(m.unpriced, "node")} of unknown price`;
 
 export function Tile({ name, value, more }: { name: string; value: string; more: string }) {
   return <div class="tile"><dt>{name}</dt><dd><b>{value}</b><span>{more}</span></dd></div>;

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { sentence } from "./detail";
-import { count, number, rate, span, time, words } from "./format";
+import { count, number, past, rate, span, words } from "./format";
 import type { Decision, Store } from "./store";
 
 /** How many are shown at first, and how many more at a time. */
@@ -75,7 +75,7 @@ function Choice({ value, all, list, set }: { value: string; all: string; list: s
 function Row({ d, nodes, now }: { d: Decision; nodes: number; now: number }) {
   return (
     <li class={`decision ${d.kind.replace(" ", "-")}`}>
-      <div class="at"><time dateTime={new Date(d.at * 1000).toISOString()} title={`${span(now - d.at)} ago`}>{time(d.at)}</time></div>
+      <div class="at"><time dateTime={new Date(d.at * 1000).toISOString()} title={`${span(now - d.at)} ago`}>{past(d.at, now)}</time></div>
       <div class="what">
         <h3>
           <span class="verb">{verbs[d.kind] ?? d.kind}</span> {nodes > 1 ? `${nodes} × ` : ""}{d.what ?? ""} <span class="break id">{d.node ?? d.claim ?? ""}</span>

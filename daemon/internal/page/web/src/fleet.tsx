@@ -17,11 +17,14 @@ export const fill = (n: Node): number => Math.min(100, Math.max(n.cpu, n.memory)
 const name = (n: Node): string => n.node ?? n.claim ?? "";
 
 function label(n: Node): string {
-  const parts = [name(n), n.type ?? "unknown instance type", buying(n.buy), n.price === undefined ? "price not known" : rate(n.price)];
+  const parts = [name(n), n.type ?? "unknown instance type", n.claim === undefined ? "of no NodePool" : buying(n.buy), n.price === undefined ? "price not known" : rate(n.price)];
   parts.push(n.state === "coming" && n.pods === 0 ? "no pods yet" : `${fill(n)} percent full, ${count(n.pods, "pod")}`);
   if (n.state !== undefined) parts.push(states[n.state]);
   return parts.join(", ");
 }
+
+/** The class of a cell: how the node is bought. */
+const kind = (n: Node): string => n.claim === undefined ? "foreign" : n.buy ?? "unbought";
 
 interface CellProps { id: string; node: Node; width: number; chosen: boolean; first: boolean }
 
@@ -33,7 +36,7 @@ class Cell extends Component<CellProps> {
   }
 
   override render({ id, node, width, chosen, first }: CellProps) {
-    const classes = ["cell", buying(node.buy), (node.state ?? "up").replace(" ", "-")];
+    const classes = ["cell", kind(node), (node.state ?? "up").replace(" ", "-")];
     return (
       <button type="button" class={classes.join(" ")} data-id={id} aria-label={label(node)} title={label(node)}
         aria-pressed={chosen} tabIndex={first ? 0 : -1} style={{ width: `${width}px`, "--fill": `${fill(node)}%` }}>

@@ -3,7 +3,7 @@
 export interface Meta {
   version: string; cluster: string; since: number;
   cost: number; bound: number; audited: boolean; homeless?: number;
-  saving: number; removals: number; empty: number; emptied: number; pods: number;
+  unpriced?: number; saving: number; removals: number; empty: number; emptied: number; pods: number;
   paused?: boolean; cloudAway?: boolean; target?: number; frees?: number;
 }
 
