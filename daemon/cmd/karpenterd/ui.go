@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/page"
@@ -57,7 +58,7 @@ type viewing struct {
 	target    reach.Target
 	port      int
 	noBrowser bool
-	open      func(ctx context.Context, url string) error
+	open      func(url string, warn func(error)) error
 	leader    func(ctx context.Context, port int, do func(ctx context.Context, address string) error) error
 	// every is how often the replica is asked whether it still answers, and again how long to wait
 	// before the leader is looked for anew.
@@ -107,10 +108,11 @@ func (v *viewing) serve(ctx context.Context, say func(url string), warn func(err
 		if v.noBrowser {
 			return
 		}
-		if err := v.open(ctx, address); err != nil {
-			warn(fmt.Errorf("browser open: %w: open the address by hand", err))
+		if err := v.open(address, warn); err != nil {
+			warn(err)
 		}
 	})
+	said := ""
 	for {
 		found := false
 		err := v.leader(ctx, install.LocalPort, func(ctx context.Context, at string) error {
@@ -129,7 +131,13 @@ func (v *viewing) serve(ctx context.Context, say func(url string), warn func(err
 		if v.shown = v.shown || found; !v.shown {
 			return err // nothing was ever there to show
 		}
-		warn(fmt.Errorf("%w; looking for the replica that decides", err))
+		if found {
+			said = "" // what is lost anew is said anew
+		}
+		if text := fmt.Sprint(err); text != said {
+			said = text
+			warn(fmt.Errorf("%w; looking for the replica that decides", err))
+		}
 		select {
 		case <-ctx.Done():
 			return nil
@@ -178,7 +186,7 @@ func (v *viewing) proxy() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		at := v.address.Load()
 		switch {
-		case r.URL.Path == "/":
+		case r.URL.Path == "/", r.URL.Path+"/" == page.Path:
 			http.Redirect(w, r, page.Path, http.StatusFound)
 		case !strings.HasPrefix(r.URL.Path, page.Path): // the replica has more there than the page
 			http.NotFound(w, r)
@@ -194,6 +202,7 @@ func (v *viewing) proxy() http.Handler {
 func handOn(address string) http.Handler {
 	return &httputil.ReverseProxy{
 		FlushInterval: -1,
+		ErrorLog:      hclog.NewNullLogger().StandardLogger(nil), // each event that another election cuts off
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(&url.URL{Scheme: "http", Host: address})
 			r.Out.Host = r.In.Host // the page looks how the browser knows it
@@ -204,8 +213,9 @@ func handOn(address string) http.Handler {
 	}
 }
 
-// openBrowser opens the address in the user's browser.
-func openBrowser(ctx context.Context, address string) error {
+// openBrowser opens the address in the user's browser, which stays when this program ends. A program
+// that could not open it says so after a while.
+func openBrowser(address string, warn func(error)) error {
 	program, args := "xdg-open", []string{address}
 	switch runtime.GOOS {
 	case "darwin":
@@ -213,5 +223,15 @@ func openBrowser(ctx context.Context, address string) error {
 	case "windows":
 		program, args = "rundll32", []string{"url.dll,FileProtocolHandler", address}
 	}
-	return exec.CommandContext(ctx, program, args...).Start() //nolint:wrapcheck,gosec // the caller says it; the address is our own
+	command := exec.Command(program, args...) //nolint:gosec,noctx // the address is our own; Ctrl-C is not for the browser
+	apart(command)
+	if err := command.Start(); err != nil {
+		return fmt.Errorf("browser open: %w: open the address by hand", err)
+	}
+	go func() {
+		if err := command.Wait(); err != nil {
+			warn(fmt.Errorf("browser open: %s: %w: open the address by hand", program, err))
+		}
+	}()
+	return nil
 }

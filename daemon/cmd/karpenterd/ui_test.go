@@ -6,6 +6,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -51,7 +54,7 @@ func TestUI_TheAddressStaysWhenAnotherReplicaIsElected(t *testing.T) {
 	said, opened := make(chan string, 1), make(chan string, 1)
 	v := &viewing{
 		every: time.Millisecond, again: time.Millisecond,
-		open: func(_ context.Context, url string) error { opened <- url; return nil },
+		open: func(url string, _ func(error)) error { opened <- url; return nil },
 		leader: func(ctx context.Context, _ int, do func(context.Context, string) error) error {
 			return do(ctx, strings.TrimPrefix(elected.Load().URL, "http://"))
 		},
@@ -66,6 +69,9 @@ func TestUI_TheAddressStaysWhenAnotherReplicaIsElected(t *testing.T) {
 	host := strings.TrimSuffix(strings.TrimPrefix(address, "http://"), page.Path)
 	if code, text := get(t, address); code != http.StatusOK || text != "one "+host+" "+page.Path {
 		t.Errorf("%d %q", code, text)
+	}
+	if code, text := get(t, "http://"+host+"/ui"); code != http.StatusOK || !strings.HasPrefix(text, "one") {
+		t.Errorf("without the last slash: %d %q", code, text)
 	}
 	if code, text := get(t, "http://"+host+"/"); code != http.StatusOK || !strings.HasPrefix(text, "one") {
 		t.Errorf("the root: %d %q", code, text)
@@ -86,6 +92,47 @@ func TestUI_TheAddressStaysWhenAnotherReplicaIsElected(t *testing.T) {
 	end()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// An election may take a while: what is known is said once.
+func TestUI_TheSameReasonIsSaidOnce(t *testing.T) {
+	one := replica(t, "one")
+	ctx, end := context.WithCancel(t.Context())
+	tries, warned := 0, 0
+	v := &viewing{
+		noBrowser: true, every: time.Millisecond, again: time.Millisecond,
+		leader: func(ctx context.Context, _ int, do func(context.Context, string) error) error {
+			switch tries++; tries {
+			case 1:
+				return do(ctx, strings.TrimPrefix(one.URL, "http://"))
+			case 9:
+				end()
+			}
+			return errors.New("no replica is elected")
+		},
+	}
+	if err := v.serve(ctx, func(string) { one.Close() }, func(error) { warned++ }); err != nil || warned != 2 {
+		t.Errorf("%v, %d warnings, want one of the replica that is gone and one of the election", err, warned)
+	}
+}
+
+// The user hears of a browser that does not open, and Ctrl-C does not end one that does.
+func TestUI_TheBrowserIsItsOwnProgram(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the browser is opened by another program")
+	}
+	dir := t.TempDir()
+	t.Setenv("PATH", dir)
+	if err := os.WriteFile(filepath.Join(dir, "xdg-open"), []byte("#!/bin/sh\nread -r _ _ _ _ group _ < /proc/$$/stat; [ $$ = $group ] && exit 3\nexit 4\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	warned := make(chan error, 1)
+	if err := openBrowser("http://127.0.0.1:1/", func(err error) { warned <- err }); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-warned; !strings.Contains(err.Error(), "exit status 3") {
+		t.Errorf("%v, want a process group of its own", err)
 	}
 }
 
