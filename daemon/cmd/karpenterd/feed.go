@@ -104,11 +104,16 @@ func watches(c *kube.Clients, selectors bool) []watched {
 // has every object. keep drops the fields of an object that nothing reads, and returns what is kept in its place; forget is told
 // of what is deleted.
 func feed(ctx context.Context, clients *kube.Clients, w *world.World, older older, keep func(metav1.Object) metav1.Object, forget func(metav1.Object), selectors bool) error {
+	return startAll(ctx, watches(clients, selectors), keep,
+		func(o metav1.Object) { older.Observe(o); w.Observe(o) },
+		func(o metav1.Object) { w.Forget(o); older.Forget(o); forget(o) })
+}
+
+// startAll starts the watches of the kinds, and returns when all objects are known; see start.
+func startAll(ctx context.Context, kinds []watched, keep func(metav1.Object) metav1.Object, observe, forget func(metav1.Object)) error {
 	var synced []cache.InformerSynced
-	for _, x := range watches(clients, selectors) {
-		started, err := x.start(ctx, keep,
-			func(o metav1.Object) { older.Observe(o); w.Observe(o) },
-			func(o metav1.Object) { w.Forget(o); older.Forget(o); forget(o) })
+	for _, x := range kinds {
+		started, err := x.start(ctx, keep, observe, forget)
 		if err != nil {
 			return err
 		}
@@ -193,26 +198,10 @@ func nominates(ctx context.Context, core kubernetes.Interface) error {
 
 // readable checks that every watched kind exists and may be listed.
 func readable(ctx context.Context, clients *kube.Clients, selectors bool) error {
-	all := watches(clients, selectors)
-	errs := make([]error, len(all))
-	var asked sync.WaitGroup
-	for i, x := range all {
-		asked.Go(func() { errs[i] = x.list(ctx, metav1.ListOptions{Limit: 1}) })
-	}
-	asked.Wait()
-	var missing, forbidden []string
-	var refusal error
-	for i, x := range all {
-		switch err := errs[i]; {
-		case apierrors.IsNotFound(err):
-			missing = append(missing, x.what)
-		case apierrors.IsForbidden(err):
-			forbidden, refusal = append(forbidden, x.what), err
-		case err != nil:
-			return fmt.Errorf("%s list: %w", x.what, err)
-		}
-	}
+	missing, forbidden, refusal, err := listable(ctx, watches(clients, selectors))
 	switch {
+	case err != nil:
+		return err
 	case len(missing) > 0:
 		return fmt.Errorf("the cluster has no %s: install their CustomResourceDefinitions (the karpenter_daemon resource does)", strings.Join(missing, ", "))
 	case len(forbidden) > 0:
@@ -220,4 +209,26 @@ func readable(ctx context.Context, clients *kube.Clients, selectors bool) error 
 			strings.Join(forbidden, ", "), refusal)
 	}
 	return nil
+}
+
+// listable names the kinds that the cluster does not serve, and those that may not be listed, with
+// the last refusal of these.
+func listable(ctx context.Context, kinds []watched) (missing, forbidden []string, refusal, err error) {
+	errs := make([]error, len(kinds))
+	var asked sync.WaitGroup
+	for i, x := range kinds {
+		asked.Go(func() { errs[i] = x.list(ctx, metav1.ListOptions{Limit: 1}) })
+	}
+	asked.Wait()
+	for i, x := range kinds {
+		switch err := errs[i]; {
+		case apierrors.IsNotFound(err):
+			missing = append(missing, x.what)
+		case apierrors.IsForbidden(err):
+			forbidden, refusal = append(forbidden, x.what), err
+		case err != nil:
+			return nil, nil, nil, fmt.Errorf("%s list: %w", x.what, err)
+		}
+	}
+	return missing, forbidden, refusal, nil
 }

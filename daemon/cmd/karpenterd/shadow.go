@@ -14,10 +14,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/market"
 	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/page"
@@ -86,44 +84,21 @@ func (d *daemon) kinds() []watched { return watches(d.kube, d.config.needsSelect
 
 // unserved names the kinds that the cluster does not serve. Without Karpenter a cluster has none
 // of its kinds.
-func unserved(ctx context.Context, kinds []watched) (out []string, err error) {
-	var forbidden []string
-	for _, x := range kinds {
-		switch err := x.list(ctx, metav1.ListOptions{Limit: 1}); {
-		case apierrors.IsNotFound(err):
-			out = append(out, x.what)
-		case apierrors.IsForbidden(err):
-			forbidden = append(forbidden, x.what)
-		case err != nil:
-			return nil, fmt.Errorf("%s list: %w", x.what, err)
-		}
+func unserved(ctx context.Context, kinds []watched) ([]string, error) {
+	missing, forbidden, _, err := listable(ctx, kinds)
+	if err == nil && len(forbidden) > 0 {
+		err = fmt.Errorf("not allowed to list %s: give the shadow's service account its ClusterRole (karpenterd manifests --shadow prints it)", strings.Join(forbidden, ", "))
 	}
-	if len(forbidden) > 0 {
-		return nil, fmt.Errorf("not allowed to list %s: give the shadow's service account its ClusterRole (karpenterd manifests --shadow prints it)", strings.Join(forbidden, ", "))
-	}
-	return out, nil
+	return missing, err
 }
 
 // watchServed watches the kinds that the cluster serves, and returns when all objects are known.
 func (d *daemon) watchServed(ctx context.Context, keeper *shadow.Keeper, unserved []string) error {
-	var synced []cache.InformerSynced
-	for _, x := range d.kinds() {
-		if slices.Contains(unserved, x.what) {
-			continue
-		}
-		started, err := x.start(ctx, keeper.Keep, keeper.Observe, keeper.Forget)
-		if err != nil {
-			return err
-		}
-		synced = append(synced, started)
-	}
 	if len(unserved) > 0 {
 		d.logger.Info("the cluster does not serve all kinds that decisions read", "kinds", unserved)
 	}
-	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
-		return ctx.Err()
-	}
-	return nil
+	served := slices.DeleteFunc(d.kinds(), func(x watched) bool { return slices.Contains(unserved, x.what) })
+	return startAll(ctx, served, keeper.Keep, keeper.Observe, keeper.Forget)
 }
 
 // servedNow returns an error once the cluster serves one of the kinds: the next shadow

@@ -6,9 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -114,25 +111,6 @@ func TestUI_TheSameReasonIsSaidOnce(t *testing.T) {
 	}
 	if err := v.serve(ctx, func(string) { one.Close() }, func(error) { warned++ }); err != nil || warned != 2 {
 		t.Errorf("%v, %d warnings, want one of the replica that is gone and one of the election", err, warned)
-	}
-}
-
-// The user hears of a browser that does not open, and Ctrl-C does not end one that does.
-func TestUI_TheBrowserIsItsOwnProgram(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("the browser is opened by another program")
-	}
-	dir := t.TempDir()
-	t.Setenv("PATH", dir)
-	if err := os.WriteFile(filepath.Join(dir, "xdg-open"), []byte("#!/bin/sh\nread -r _ _ _ _ group _ < /proc/$$/stat; [ $$ = $group ] && exit 3\nexit 4\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	warned := make(chan error, 1)
-	if err := openBrowser("http://127.0.0.1:1/", func(err error) { warned <- err }); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-warned; !strings.Contains(err.Error(), "exit status 3") {
-		t.Errorf("%v, want a process group of its own", err)
 	}
 }
 

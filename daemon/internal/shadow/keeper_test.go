@@ -269,6 +269,16 @@ func full(k *Keeper) {
 	}
 }
 
+// beside has looked once at a cluster of one full node: what is made from now on is compared.
+func beside(t *testing.T) (k *Keeper, at time.Time) {
+	t.Helper()
+	k, at = keeper(t, kept("")), start()
+	cluster(k, 1)
+	full(k)
+	looks(t, k, &at, 1)
+	return k, at
+}
+
 // looks looks so many times, a minute apart.
 func looks(t *testing.T, k *Keeper, from *time.Time, n int) {
 	t.Helper()
@@ -285,11 +295,7 @@ func looks(t *testing.T, k *Keeper, from *time.Time, n int) {
 // be launched for no pods is no saving.
 func TestLook_ANodeWithoutPodsIsNotCompared(t *testing.T) {
 	t.Parallel()
-	k := keeper(t, kept(""))
-	cluster(k, 1)
-	full(k)
-	at := start()
-	looks(t, k, &at, 1)
+	k, at := beside(t)
 	k.Observe(node("late", "m5.8xlarge", 32, at))
 	k.Observe(node("never", "m5.8xlarge", 32, at))
 	looks(t, k, &at, 4)
@@ -309,11 +315,7 @@ func TestLook_ANodeWithoutPodsIsNotCompared(t *testing.T) {
 
 func TestLook_WhileANodeIsDrainedItsPoolIsNotCompared(t *testing.T) {
 	t.Parallel()
-	k := keeper(t, kept(""))
-	cluster(k, 1)
-	full(k)
-	at := start()
-	looks(t, k, &at, 1)
+	k, at := beside(t)
 	old := node("n0", "m5.2xlarge", 8, start().Add(-time.Hour))
 	old.Spec.Unschedulable = true
 	k.Observe(old)
@@ -332,11 +334,7 @@ func TestLook_WhileANodeIsDrainedItsPoolIsNotCompared(t *testing.T) {
 
 func TestLook_ANodeThatIsNotReadyForAWhileIsComparedOnce(t *testing.T) {
 	t.Parallel()
-	k := keeper(t, kept(""))
-	cluster(k, 1)
-	full(k)
-	at := start()
-	looks(t, k, &at, 1)
+	k, at := beside(t)
 	made := at
 	k.Observe(k.Keep(pod("a", "new", at)))
 	for range 3 {
@@ -356,11 +354,7 @@ func TestLook_ANodeThatIsNotReadyForAWhileIsComparedOnce(t *testing.T) {
 // One pod that the daemon has no place for leaves its own node out, and no other.
 func TestLook_ANodeWithAPodWithoutAPlaceIsLeftOutAlone(t *testing.T) {
 	t.Parallel()
-	k := keeper(t, kept(""))
-	cluster(k, 1)
-	full(k)
-	at := start()
-	looks(t, k, &at, 1)
+	k, at := beside(t)
 	for _, name := range []string{"a", "b"} {
 		k.Observe(node(name, "m5.8xlarge", 32, at))
 		p := pod("on-"+name, name, at)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/karpenterd/terraform-provider-karpenter/daemon/internal/market"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/install"
 	"github.com/karpenterd/terraform-provider-karpenter/internal/translate"
 )
@@ -23,14 +24,8 @@ const (
 	storeWait = 10 * time.Second
 )
 
-// ConfigMaps reads and writes the ConfigMaps of the shadow's namespace.
-type ConfigMaps interface {
-	Get(ctx context.Context, name string, o metav1.GetOptions) (*corev1.ConfigMap, error)
-	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, o metav1.PatchOptions, subresources ...string) (*corev1.ConfigMap, error)
-}
-
 // Store keeps the history in the ConfigMap of the installation.
-type Store struct{ ConfigMaps ConfigMaps }
+type Store struct{ ConfigMaps market.ConfigMaps }
 
 // Load reads the history; none where nothing was kept.
 func (s Store) Load(ctx context.Context) (History, error) {

@@ -75,18 +75,14 @@ type Simulation struct {
 	report Report // what is known before
 }
 
-// Prepare completes the cluster with what stands in for what it does not say.
+// Prepare completes the cluster with what stands in for what it does not say. The options have
+// Offers.
 func Prepare(c *Cluster, o Options) (*Simulation, error) {
 	region, err := c.where(o.Region)
 	if err != nil {
 		return nil, err
 	}
 	offers := o.Offers
-	if offers == nil {
-		if offers, err = market(region); err != nil {
-			return nil, err
-		}
-	}
 	c.ownSets()
 	for _, s := range o.Scales {
 		if err := c.scale(s); err != nil {
@@ -187,8 +183,8 @@ func (c *Cluster) build(facts []catalog.Fact, sold catalog.Market, now time.Time
 
 // inOrder calls do with each object, by name.
 func inOrder[T metav1.Object](objects map[string]T, do func(metav1.Object)) {
-	for _, name := range slices.Sorted(maps.Keys(objects)) {
-		do(objects[name])
+	for _, o := range byName(objects) {
+		do(o)
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"flag"
 	"io"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -46,23 +44,7 @@ func TestReport_OfNodeGroupsReadsAsItsGoldenTexts(t *testing.T) {
 	t.Parallel()
 	r := run(t, groups(), hour())
 	for name, write := range map[string]func(io.Writer) error{"groups.txt": r.WriteTable, "groups.md": r.WriteMarkdown, "groups.json": r.WriteJSON, "groups.html": r.WriteHTML} {
-		var b bytes.Buffer
-		if err := write(&b); err != nil {
-			t.Fatal(err)
-		}
-		path := filepath.Join("testdata", name)
-		if *update {
-			if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if b.String() != string(want) {
-			t.Errorf("%s reads otherwise; look at the change, then run with -update:\n%s", name, b.String())
-		}
+		golden(t, name, write)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -100,8 +99,8 @@ func (c *Cluster) NodePools() []*v1.NodePool { return byName(c.pools) }
 // NodeClaims lists the NodeClaims by name.
 func (c *Cluster) NodeClaims() []*v1.NodeClaim { return byName(c.claims) }
 
-func byName[T any](all map[string]*T) []*T {
-	out := make([]*T, 0, len(all))
+func byName[T any](all map[string]T) []T {
+	out := make([]T, 0, len(all))
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		out = append(out, all[name])
 	}
@@ -209,10 +208,10 @@ func (s *Simulation) atRest(snapshot cluster.Snapshot, nodes []string) map[strin
 		n, up := snapshot.Node(c.Node)
 		draining[c.Pool] = draining[c.Pool] || c.Deleting || c.Disrupting != nil || up && (n.Disrupted || n.Cordoned)
 	}
-	out := map[string]string{}
+	out, price := map[string]string{}, forecast.PricesOf(snapshot)
 	for c := range snapshot.EachClaim() {
 		state, up := snapshot.State(c.Node)
-		if up && c.Initialized && slices.Contains(nodes, c.Node) && !draining[c.Pool] && state.CountMoving() > 0 && forecast.PriceOf(snapshot, c.Name) > 0 {
+		if up && c.Initialized && slices.Contains(nodes, c.Node) && !draining[c.Pool] && state.CountMoving() > 0 && price(c) > 0 {
 			out[c.Name] = c.Node
 		}
 	}
@@ -265,8 +264,8 @@ func (s *Simulation) compared(out *Comparison, snapshot cluster.Snapshot, claims
 // waited is how long after the last pod on the node of the NodeClaim, of those that are older than
 // the NodeClaim, the NodeClaim was made. A NodeClaim in place of another is older than its pods.
 func (c *Cluster) waited(claim *v1.NodeClaim) (d time.Duration, known bool) {
-	if strings.HasPrefix(string(claim.UID), claimUID) {
-		return 0, false // it was made up
+	if madeUp(claim) {
+		return 0, false
 	}
 	var last time.Time
 	for _, p := range c.pods() {

@@ -311,13 +311,10 @@ func of(c *cluster.Claim) priced {
 	return priced{c.Class, catalog.OfferingKey{CapacityType: c.CapacityType, InstanceType: c.InstanceType, Zone: c.Zone, Reservation: c.Reservation}}
 }
 
-// PriceOf is what the node of the NodeClaim costs; 0 where nobody knows it.
-func PriceOf(s cluster.Snapshot, claim string) quantity.Money {
-	c, there := s.Claim(claim)
-	if !there {
-		return 0
-	}
-	return pricesOf(s)[of(&c)]
+// PricesOf returns what says what the node of a NodeClaim costs; 0 where nobody knows it.
+func PricesOf(s cluster.Snapshot) func(*cluster.Claim) quantity.Money {
+	prices := pricesOf(s)
+	return func(c *cluster.Claim) quantity.Money { return prices[of(c)] }
 }
 
 // pricesOf is what the offerings of all classes cost.
